@@ -47,7 +47,8 @@ def connect(
     ``rediss://`` for TLS, ``unix:///path[?db=n]``, ``embedded://[/dir]`` or, for the
     primary that sentinels name, ``redis+sentinel://host[:port],.../service[/db]``.
     ``redis+cluster://host[:port],...`` is a cluster, and
-    ``redis://host,host,host?quorum`` keeps locks by majority.
+    ``redis://host,host,host?quorum`` keeps locks by majority, and with ``?ring``
+    servers share replicated values and stores.
     None means ``$INTERLOCK_URL``; where that is unset, a private server is started
     when needed, which this user's processes on this host share. ``embedded=False``
     forbids that. ``lazy=True`` postpones connecting to the first call. ``label`` names

@@ -171,7 +171,8 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * primary that these sentinels name (`rediss+sentinel://` for TLS),
  * `redis+cluster://host[:port],...` for a cluster,
  * `redis://host[:port],host[:port],host[:port][/db]?quorum` for locks that a
- * majority of independent servers keeps, or `embedded://[/dir]` for a private server that the library starts and the
+ * majority of independent servers keeps, the same with `?ring` for values and stores that
+ * they share, or `embedded://[/dir]` for a private server that the library starts and the
  * processes of one user share. NULL means $INTERLOCK_URL or, if that is unset,
  * the embedded server, which excludes only processes on this host;
  * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`,

@@ -24,6 +24,12 @@
  * transaction and ILK_ESTALE for a snapshot, which cannot conflict. So is any read
  * or commit of one that is older than 60 seconds: ILK_ETIMEOUT.
  *
+ * With a URL of several servers, `redis://a,b,c?ring`, each key is on one of them, and a
+ * commit that writes on several has two phases (Gray, "Notes on Data Base Operating
+ * Systems", 1978): it takes two round trips, three when nothing was read. A call may then
+ * end with ILK_ENOQUORUM when a server that it needs is missing, and any call on servers
+ * other than those that the store began with ends with ILK_EDIFFERS.
+ *
  * Keys: `ilk:store:{name}`, `ilk:store:done:{name}`, and `ilk:store:key:{name}/KEY`
  * for each key.
  */
