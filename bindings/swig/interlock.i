@@ -130,7 +130,7 @@ static void ilk_lua_op_close(ilk_op *DISOWN)
 }
 %}
 
-/* Lua has no clock that a loop with a deadline could use. */
+/* Lua has no clock that a loop with a deadline could use, and no pause. */
 %inline %{
 static int64_t ilk_lua_clock_ms(void)
 {
@@ -138,6 +138,14 @@ static int64_t ilk_lua_clock_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void ilk_lua_sleep_ms(int64_t ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000,
+                                   .tv_nsec = ms % 1000 * 1000000};
+
+    nanosleep(&pause, NULL);
 }
 %}
 

@@ -148,8 +148,11 @@ local function attempt(self, fn)
   return true, result
 end
 
+-- ms. Two that refuse each other again and again would otherwise go on in step.
+local PAUSE_MOST = 50
+
 --- Call fn with a transaction and commit. After a conflict it begins again with
---- another one: fn may run more than once.
+--- another one, and after several pauses a little first: fn may run more than once.
 ---@param fn fun(transaction: interlock.Transaction): any
 ---@param timeout_ms number? milliseconds in which attempts begin; nil: no limit
 ---@return true? ok
@@ -159,11 +162,14 @@ function Store:run(fn, timeout_ms)
   args.callable("fn", fn)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local ends = ms >= 0 and core.ilk_lua_clock_ms() + ms or math.huge
+  local pause = 0
   while true do
     local ok, result, code = attempt(self, fn)
     if ok or code ~= core.ILK_ECONFLICT or core.ilk_lua_clock_ms() >= ends then
       return ok, result, code
     end
+    core.ilk_lua_sleep_ms(math.random(0, pause))
+    pause = math.min(2 * pause + 1, PAUSE_MOST)
   end
 end
 

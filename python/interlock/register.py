@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from . import _ffi, errors
+from ._attempts import Attempts
 from ._core import ffi, lib
 from ._ffi import OK, Name, Seconds
 from ._handle_pool import PooledHandle
@@ -52,6 +52,13 @@ class RegisterBase(PooledHandle):
             return int(lib.ILK_REGISTER_ANY)
         return self._checked_version(version)
 
+    def _refused(self, attempts: Attempts) -> None:
+        """Raise if no time is left for another attempt."""
+        if attempts.are_over():
+            raise errors.TimeoutError(
+                f"others changed the register {self._name!r} before each attempt"
+            )
+
     def _checked_version(self, version: int) -> int:
         if isinstance(version, bool) or not isinstance(version, int):
             raise TypeError(f"version must be int, got {type(version).__name__}")
@@ -60,28 +67,6 @@ class RegisterBase(PooledHandle):
                 f"version must be from 0 to 2**53 - 1, got {version}"
             )
         return version
-
-
-class Attempts:
-    """The attempts of one ``change()``: each uses what the last refusal showed."""
-
-    def __init__(
-        self, fn: Callable[[bytes | None], str | bytes], timeout: Seconds | None
-    ) -> None:
-        limit = _ffi.timeout_ms(timeout)
-        self._fn = fn
-        self._end = None if limit < 0 else time.monotonic() + limit / 1000
-
-    def next_value(self, value: bytes | None) -> bytes:
-        """Compute the value to write. Blocks: as ``fn``. Thread: any thread."""
-        return _ffi.name_bytes(self._fn(value), "fn's result")
-
-    def refused(self, name: Name) -> None:
-        """Raise TimeoutError if no time is left. Blocks: no. Thread: any thread."""
-        if self._end is not None and time.monotonic() >= self._end:
-            raise errors.TimeoutError(
-                f"others changed the register {name!r} before each attempt"
-            )
 
 
 class Register(RegisterBase, State):
@@ -167,10 +152,10 @@ class Register(RegisterBase, State):
         refused; what ``fn`` raises; and as ``set()``. Blocks: two round trips, and
         one more for each further attempt. Thread: any thread.
         """
-        attempts = Attempts(fn, timeout)
+        attempts = Attempts(timeout)
         state = self.get()
         while True:
-            value = attempts.next_value(state.value)
+            value = _ffi.name_bytes(fn(state.value), "fn's result")
             arguments = self._cas_arguments(state.version, value)
             with self._handle() as handle:
                 try:
@@ -179,7 +164,7 @@ class Register(RegisterBase, State):
                     state = self._read_state(handle)
                 else:
                     return self._read_state(handle)
-            attempts.refused(self._name)
+            self._refused(attempts)
 
     def wait(
         self, version: int, timeout: Seconds | None = None

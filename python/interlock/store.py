@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from . import _ffi, errors
+from ._attempts import Attempts
 from ._core import ffi, lib
 from ._ffi import Name, Seconds
 from ._process_bound import ProcessBound
@@ -101,19 +102,6 @@ class TransactionBase(ReadsBase):
         finally:
             self._txid = _ffi.text(lib.ilk_txn_id(handle))
             self._abandon()
-
-
-class Attempts:
-    """The attempts of one ``run()``."""
-
-    def __init__(self, timeout: Seconds | None) -> None:
-        limit = _ffi.timeout_ms(timeout)
-        self._end = None if limit < 0 else time.monotonic() + limit / 1000
-
-    def refused(self, error: errors.ConflictError) -> None:
-        """Raise the error if no time is left. Blocks: no. Thread: any thread."""
-        if self._end is not None and time.monotonic() >= self._end:
-            raise error
 
 
 class StoreBase(ProcessBound):
@@ -282,8 +270,9 @@ class Store(StoreBase):
     def run(self, fn: Callable[[Transaction], T], timeout: Seconds | None = None) -> T:
         """Call ``fn`` with a transaction, commit, and return its result.
 
-        After a conflict it begins again with another transaction: ``fn`` may run
-        more than once, and does nothing that must not be repeated.
+        After a conflict it begins again with another transaction, and after several
+        pauses a little first: ``fn`` may run more than once, and does nothing that
+        must not be repeated.
 
         Raises: ConflictError when the last attempt in ``timeout`` seconds (None:
         for ever) was refused; what ``fn`` raises, and then nothing is written; and
@@ -295,8 +284,10 @@ class Store(StoreBase):
             try:
                 with self.transaction() as transaction:
                     result = fn(transaction)
-            except errors.ConflictError as error:
-                attempts.refused(error)
+            except errors.ConflictError:
+                if attempts.are_over():
+                    raise
+                time.sleep(attempts.next_pause())
             else:
                 return result
 

@@ -219,7 +219,7 @@ def test_a_writer_that_meets_an_intent_ends_it_as_well(
     places = Places(servers)
     keys = places.keys(name)
     store = client.store(name)
-    txid = "b" * 32 + "-1234567890123"
+    txid = f"{'b' * 32}-{time.time_ns() // 1000000}"
     leave_intent(places, name, keys[0], txid, "lost")
     with store.transaction() as t:
         for key in keys:

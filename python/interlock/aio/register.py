@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Callable
 
 from .. import _ffi, errors
+from .._attempts import Attempts
 from .._core import lib
 from .._ffi import Seconds
-from ..register import Attempts, RegisterBase, RegisterState
+from ..register import RegisterBase, RegisterState
 from ._state import State
 
 
@@ -44,10 +45,10 @@ class Register(RegisterBase, State):
         timeout: Seconds | None = None,
     ) -> RegisterState:
         """As in :mod:`interlock`; ``fn`` is a plain function."""
-        attempts = Attempts(fn, timeout)
+        attempts = Attempts(timeout)
         state = await self.get()
         while True:
-            value = attempts.next_value(state.value)
+            value = _ffi.name_bytes(fn(state.value), "fn's result")
             arguments = self._cas_arguments(state.version, value)
             with self._handle() as handle:
                 try:
@@ -58,7 +59,7 @@ class Register(RegisterBase, State):
                     state = self._read_state(handle)
                 else:
                     return self._read_state(handle)
-            attempts.refused(self._name)
+            self._refused(attempts)
 
     async def wait(
         self, version: int, timeout: Seconds | None = None

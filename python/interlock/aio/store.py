@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Callable, TypeVar, cast
 
 from .. import errors
+from .._attempts import Attempts
 from .._core import lib
 from .._ffi import Name, Seconds
-from ..store import Attempts, ReadsBase, StoreBase, TransactionBase, outcome_name
+from ..store import ReadsBase, StoreBase, TransactionBase, outcome_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -104,8 +106,10 @@ class Store(StoreBase):
             try:
                 async with self.transaction() as transaction:
                     result = await fn(transaction)
-            except errors.ConflictError as error:
-                attempts.refused(error)
+            except errors.ConflictError:
+                if attempts.are_over():
+                    raise
+                await asyncio.sleep(attempts.next_pause())
             else:
                 return result
 
