@@ -10,6 +10,7 @@ import group_alone
 import register_alone
 import register_quorum
 import ring_lookups
+import ring_servers
 import store_alone
 from harness import run_parts
 
@@ -19,6 +20,7 @@ PARTS = {
     "quorum": register_quorum,
     "group": group_alone,
     "store": store_alone,
+    "servers": ring_servers,
 }
 
 

@@ -79,5 +79,5 @@ def one_round(side: object, seconds: float) -> dict:
     return {**found, "acquire_us": acquires["p50_us"]}
 
 
-def round_trip(ports: list[int], seconds: float) -> dict:
-    return run([OUT / "trip", seconds, MAJORITY, *ports], OTHER)
+def round_trip(ports: list[int], seconds: float, replies: int = MAJORITY) -> dict:
+    return run([OUT / "trip", seconds, replies, *ports], OTHER)

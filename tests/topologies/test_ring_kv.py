@@ -463,3 +463,12 @@ def test_no_server_at_all() -> None:
         servers.stop()
         with pytest.raises(interlock.ConnectionError):
             interlock.connect(url)
+
+
+def test_two_addresses_of_one_server_are_no_two(servers: Servers, name: str) -> None:
+    port = servers.servers[0].port
+    with (
+        interlock.connect(f"redis://127.0.0.1:{port},localhost:{port}?ring") as client,
+        pytest.raises(interlock.NoQuorumError, match="it is the same server"),
+    ):
+        client.kv(name).put("a", b"1")

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A server's mark: the hash ilk:kv:node {seen}, a version up to which it has had what
+-- A server's mark: the hash ilk:kv:node {seen, pass, name}, `seen` being a version up to which it has had what
 -- was written to it. The servers of a ring get theirs at about the same time, at least
 -- every minute while somebody uses the ring, and each gets one with every delete. One
 -- whose mark is behind was away.

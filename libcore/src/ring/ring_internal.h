@@ -17,6 +17,7 @@
 enum {
     ILK__RING_SERVERS = 64,    /* at most, with those that are no more on it */
     ILK__RING_COPIES = 16,     /* of a key, at most */
+    ILK__RING_NAME = 16,       /* digits of a server's own name */
     ILK__RING_CONTACTS = 8,    /* logins that wait */
     ILK__RING_COMING_MS = 1000 /* how long to wait for servers that come */
 };
@@ -37,10 +38,11 @@ struct ilk__ring_server {
     int has_failed;   /* since it was known last */
     int is_known;     /* its mark was read since it was connected */
     int64_t ahead_us; /* its clock is before this machine's by this */
-    char place
-        [64]; /* its number, how many there are, and the name of their list */
-    int64_t
-        mark; /* up to this version it has missed nothing, see ring_marks.c */
+    /* its number, how many there are, and the name of their list */
+    char place[64];
+    char own_name[ILK__RING_NAME
+                  + 1]; /* that it keeps; "" until it has said it */
+    int64_t mark;  /* it has missed nothing up to this version: ring_marks.c */
     ilk_error why; /* the last failure */
     ilk_node_stats stats;
 };
@@ -124,6 +126,10 @@ extern const ilk__bytes ilk__ring_node_key;
 int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above);
 /* The fastest of the servers' clocks, as far as they are known. */
 int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring);
+/* kv_node at a server. */
+int ilk__ring_send_node(ilk__ring_server *server, int64_t version,
+                        const char *pass, ilk__node_call_ended *ended,
+                        void *owner);
 /* Ask a server that came up for its mark. */
 void ilk__ring_ask_mark(ilk__ring_server *server);
 /* A request comes: after a pause the marks are read again first. */

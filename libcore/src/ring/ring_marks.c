@@ -19,9 +19,12 @@
  */
 #include "ring_internal.h"
 
+#include "base/token.h"
 #include "redis/script.h"
 #include "wait/lease.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 enum { LOOK_MS = 20000, PAUSE_MS = 30000, USED_MS = 60000 };
@@ -64,16 +67,21 @@ int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring)
 
 /* ---- marks --------------------------------------------------------------- */
 
-static int send_mark(ilk__ring_server *server, int64_t version,
-                     ilk__node_call_ended *ended)
+int ilk__ring_send_node(ilk__ring_server *server, int64_t version,
+                        const char *pass, ilk__node_call_ended *ended,
+                        void *owner)
 {
+    char name[ILK__RING_NAME + 1];
     ilk__command command;
 
     ilk__command_init(&command);
+    if (ilk__token(name, ILK__RING_NAME, NULL))
+        command.failed = 1;
     ilk__script_begin(&command, ILK__SCRIPT_KV_NODE, &ilk__ring_node_key, 1);
     ilk__command_add_int(&command, version);
-    ilk__command_add_str(&command, "");
-    return ilk__ring_send(server, &command, ILK__SCRIPT_KV_NODE, ended, NULL);
+    ilk__command_add_str(&command, pass);
+    ilk__command_add_str(&command, name);
+    return ilk__ring_send(server, &command, ILK__SCRIPT_KV_NODE, ended, owner);
 }
 
 static int was_raised(void *at, void *owner, const ilk__node_call *call,
@@ -103,8 +111,38 @@ static void raise_marks(ilk__ring_gateway *ring)
                             && !ilk__ring_returns(&ring->servers[i]);
     for (size_t i = 0; version && i < ring->ring_count; i++)
         if (missed_nothing[i]
-            && send_mark(&ring->servers[i], version, was_raised))
+            && ilk__ring_send_node(&ring->servers[i], version, "", was_raised,
+                                   NULL))
             ring->servers[i].mark = version;
+}
+
+/* Two addresses of one server would make one copy count as two. */
+static const ilk__ring_server *find_twin(const ilk__ring_server *server)
+{
+    const ilk__ring_gateway *ring = server->gateway;
+
+    for (size_t i = 0; i < ring->count; i++)
+        if (i != server->number
+            && strcmp(ring->servers[i].own_name, server->own_name) == 0)
+            return &ring->servers[i];
+    return NULL;
+}
+
+static void take_node(ilk__ring_server *server, const ilk__reply *reply)
+{
+    enum { AT_MARK, AT_NOW, AT_NAME };
+    const ilk__ring_server *twin;
+
+    snprintf(server->own_name, sizeof server->own_name, "%s",
+             ilk__script_item(reply, AT_NAME)->str);
+    server->mark = ilk__script_int(reply, AT_MARK);
+    server->ahead_us = ilk__script_int(reply, AT_NOW) - clock_us();
+    twin = find_twin(server);
+    server->is_known = twin == NULL;
+    server->has_failed = twin != NULL;
+    if (twin)
+        ilk__fail(&server->why, ILK_EINVAL, "it is the same server as %.60s",
+                  ilk__ring_address(twin));
 }
 
 /* A server that does not say its mark cannot take part. */
@@ -120,10 +158,7 @@ static int was_asked(void *at, void *owner, const ilk__node_call *call,
     if (reply && reply->type == ILK__REPLY_ERROR) {
         server->has_failed = 1;
     } else if (reply) {
-        server->mark = ilk__script_int(reply, 0);
-        server->ahead_us = ilk__script_int(reply, 1) - clock_us();
-        server->is_known = 1;
-        server->has_failed = 0;
+        take_node(server, reply);
     }
     if (ring->looking == 0 && ring->used_at)
         raise_marks(ring);
@@ -134,7 +169,8 @@ void ilk__ring_ask_mark(ilk__ring_server *server)
 {
     if (!server->gateway->looked_at)
         server->gateway->looked_at = ilk__now_ms();
-    server->gateway->looking += (size_t)send_mark(server, 0, was_asked);
+    server->gateway->looking +=
+        (size_t)ilk__ring_send_node(server, 0, "", was_asked, NULL);
 }
 
 static void look(ilk__ring_gateway *ring, int64_t now)

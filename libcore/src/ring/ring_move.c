@@ -164,20 +164,12 @@ static void tell_servers(ilk__move_step *step, phase next, int64_t version)
 
     step->is = next;
     step->calls++; /* it is not over before all are sent */
-    for (size_t i = 0; i < ring->ring_count && step->request; i++) {
-        ilk__command command;
-
-        ilk__command_init(&command);
-        ilk__script_begin(&command, ILK__SCRIPT_KV_NODE, &ilk__ring_node_key,
-                          1);
-        ilk__command_add_int(&command, version);
-        ilk__command_add_str(&command, step->pass);
-        if (ilk__ring_send(&ring->servers[i], &command, ILK__SCRIPT_KV_NODE,
-                           was_told, step))
+    for (size_t i = 0; i < ring->ring_count && step->request; i++)
+        if (ilk__ring_send_node(&ring->servers[i], version, step->pass,
+                                was_told, step))
             step->calls++;
         else
             end_at(step, &ring->servers[i]);
-    }
     step->calls--;
 }
 
