@@ -104,8 +104,8 @@ struct ilk__store_request {
 
     /* Another transaction, whose intent is in the way. */
     char other[ID_MOST + 1];
-    int64_t met_at;
-    part *met; /* where */
+    int64_t met_at; /* the first one */
+    part *met;      /* where */
     int other_is_committed;
 
     int64_t outcome, age_ms; /* of OUTCOMES */
@@ -351,7 +351,8 @@ static void pause_for(ilk__store_request *one, phase was, int64_t ms)
 }
 
 /* An intent of another transaction is in the way. Its end is waited for, and after a
- * while brought about. */
+ * while brought about. One that has waited for so long waits for no further ones: several
+ * clients may have died. */
 static void meet(ilk__store_request *one, part *at, const ilk__reply *reply)
 {
     const ilk__reply *id = ilk__script_item(reply, 1);
@@ -362,11 +363,11 @@ static void meet(ilk__store_request *one, part *at, const ilk__reply *reply)
         return;
     }
     one->met = at;
-    if (strcmp(one->other, id->str) != 0) {
-        memcpy(one->other, id->str, id->len + 1);
+    if (!one->other[0]) {
         one->met_at = now;
         one->pause_ms = PAUSE_FIRST_MS;
     }
+    memcpy(one->other, id->str, id->len + 1);
 }
 
 static void recover(ilk__store_request *one)
@@ -402,7 +403,8 @@ static void wait_for_other(ilk__store_request *one)
         give_up(one);
         return;
     }
-    if (now >= one->met_at + OTHERS_MS) {
+    if (now
+        >= one->met_at + ilk__sooner(OTHERS_MS, one->ring->patience_ms / 2)) {
         recover(one);
         return;
     }
