@@ -31,7 +31,8 @@
  * other than those that the store began with ends with ILK_EDIFFERS.
  *
  * Keys: `ilk:store:{name}`, `ilk:store:done:{name}`, and `ilk:store:key:{name}/KEY`
- * for each key.
+ * for each key (of a name with a `}` `ilk:store:key=name/KEY/BYTES`, with the number of the
+ * key's bytes).
  */
 #ifndef INTERLOCK_STORE_H
 #define INTERLOCK_STORE_H

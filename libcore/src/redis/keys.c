@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef enum form {
@@ -79,6 +80,29 @@ ilk_status ilk__side_key(ilk__bytes *out, const char *kind, const void *name,
     if (f == FORM_TAGGED)
         *at++ = '}';
     *at = '\0';
+    return ILK_OK;
+}
+
+ilk_status ilk__part_key(ilk__bytes *out, const ilk__bytes *front,
+                         const char *kind, const void *part, size_t len,
+                         ilk_error *err)
+{
+    const char *opener = front->data + PREFIX_LEN + strlen(kind);
+    char tail[24] = "";
+    char *at;
+
+    if (strncmp(opener, openers[FORM_TAGGED], strlen(openers[FORM_TAGGED])))
+        snprintf(tail, sizeof tail, "/%zu", len);
+    out->len = front->len + 1 + len + strlen(tail);
+    out->data = at = ilk__malloc(out->len + 1);
+    if (at == NULL) {
+        out->len = 0;
+        return ilk__fail(err, ILK_ENOMEM, "no memory for a key");
+    }
+    memcpy(at, front->data, front->len);
+    at[front->len] = '/';
+    memcpy(at += front->len + 1, part, len);
+    memcpy(at + len, tail, strlen(tail) + 1);
     return ILK_OK;
 }
 

@@ -41,6 +41,18 @@ ilk_status ilk__keys_make(ilk__bytes *keys, const char *const *kinds,
                           ilk_error *err);
 void ilk__keys_free(ilk__bytes *keys, size_t count);
 
+/*
+ * Makes the key of a part of an object, such as a key of a store: `front` is the side key
+ * of the object, of this kind. ILK_ENOMEM.
+ *
+ *     ilk:store:key:{orders}/KEY
+ *     ilk:store:key={a}b/KEY/3    with the bytes of KEY, because only braces show where
+ *                                 a name ends
+ */
+ilk_status ilk__part_key(ilk__bytes *out, const ilk__bytes *front,
+                         const char *kind, const void *part, size_t len,
+                         ilk_error *err);
+
 /* Finds the name inside a side key of this kind; 0 when key is not one. The
  * name points into key. */
 int ilk__side_key_name(const char *key, size_t key_len, const char *kind,

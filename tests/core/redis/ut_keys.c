@@ -243,6 +243,53 @@ static void short_names_have_keys_of_their_own_in_their_slot(void **state)
         ilk__free(keys[i].data);
 }
 
+/* The `n`-th text of this length. */
+static void write_text(char *out, size_t len, size_t n, const char *alphabet)
+{
+    for (size_t i = 0; i < len; i++, n /= strlen(alphabet))
+        out[i] = alphabet[n % strlen(alphabet)];
+}
+
+/* All names of 1 to 3 bytes with all parts of 1 or 2. */
+static void parts_have_keys_of_their_own(void **state)
+{
+    static const char alphabet[] = "{}/1a";
+    enum { LETTERS = sizeof alphabet - 1, MOST = 10000 };
+    static ilk__bytes keys[MOST];
+    size_t count = 0, names = 1;
+
+    (void)state;
+    for (size_t len = 1; len <= 3; len++) {
+        names *= LETTERS;
+        for (size_t n = 0; n < names; n++) {
+            ilk__bytes front;
+            char name[3], part[2];
+
+            write_text(name, len, n, alphabet);
+            check_name(name, len, &front);
+            for (size_t p = 0; p < LETTERS + LETTERS * LETTERS; p++) {
+                const size_t part_len = p < LETTERS ? 1 : 2;
+
+                write_text(part, part_len, p < LETTERS ? p : p - LETTERS,
+                           alphabet);
+                assert_int_equal(ILK_OK,
+                                 ilk__part_key(&keys[count], &front, kind, part,
+                                               part_len, NULL));
+                if (ilk__name_has_slot(name, len))
+                    assert_int_equal(slot_of(keys[count].data, keys[count].len),
+                                     slot_of(name, len));
+                count++;
+            }
+            ilk__free(front.data);
+        }
+    }
+    qsort(keys, count, sizeof keys[0], by_bytes);
+    for (size_t i = 1; i < count; i++)
+        assert_int_not_equal(by_bytes(&keys[i - 1], &keys[i]), 0);
+    for (size_t i = 0; i < count; i++)
+        ilk__free(keys[i].data);
+}
+
 /* A random pair of names, often nearly equal. */
 static void make_pair(char *a, size_t *a_len, char *b, size_t *b_len)
 {
@@ -299,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_thing_has_a_key_for_each_kind),
         cmocka_unit_test(keys_that_are_no_side_key_of_the_kind_have_no_name),
         cmocka_unit_test(short_names_have_keys_of_their_own_in_their_slot),
+        cmocka_unit_test(parts_have_keys_of_their_own),
         cmocka_unit_test(random_names_are_equal_exactly_when_their_keys_are),
     };
 

@@ -135,24 +135,14 @@ static ilk_status check_key(const void *key, size_t len, ilk_error *err)
     return ILK_OK;
 }
 
-/* `ilk:store:key:{name}/KEY`. */
 static ilk_status make_key(ilk__bytes *out, const ilk_txn *txn, const void *key,
                            size_t len, ilk_error *err)
 {
-    const ilk__bytes *front = &txn->keys[2];
     ilk_status st = check_key(key, len, err);
 
-    if (st)
-        return st;
-    out->len = front->len + 1 + len;
-    out->data = ilk__malloc(out->len + 1);
-    if (!out->data)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    memcpy(out->data, front->data, front->len);
-    out->data[front->len] = '/';
-    memcpy(out->data + front->len + 1, key, len);
-    out->data[out->len] = '\0';
-    return ILK_OK;
+    return st ? st
+              : ilk__part_key(out, &txn->keys[2], ilk__store_key_kinds[2], key,
+                              len, err);
 }
 
 static txn_write *find_write(const ilk_txn *txn, const ilk__bytes *key)
