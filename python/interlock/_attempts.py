@@ -9,8 +9,8 @@ import time
 from . import _ffi
 from ._ffi import Seconds
 
-_FIRST_PAUSE = 0.001
-_LONGEST_PAUSE = 0.05
+_FIRST_PAUSE = 0.001  # seconds
+_LONGEST_PAUSE = 0.05  # seconds
 
 
 class Attempts:

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CONNECT_MS = 2000, REPLY_MS = 5000 };
-
 /* ---- the URL ------------------------------------------------------------- */
 
 static ilk_status read_url(ilk__cluster *cluster, const ilk__url *url,
@@ -75,11 +73,8 @@ static ilk_status set_up(ilk__cluster *cluster, const ilk__url *url,
         return st;
     snprintf(cluster->name, sizeof cluster->name, "interlock-cluster-%s",
              token);
-    cluster->connect_ms =
-        url->connect_timeout_ms ? url->connect_timeout_ms : CONNECT_MS;
-    cluster->reply_ms =
-        url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS;
-    cluster->patience_ms = cluster->reply_ms * 3 / 4;
+    ilk__node_url_timeouts(url, &cluster->connect_ms, &cluster->reply_ms,
+                           &cluster->patience_ms);
     for (size_t i = 0; i < ILK__SLOTS; i++)
         cluster->owner[i] = -1;
     st = read_url(cluster, url, err);

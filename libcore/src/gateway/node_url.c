@@ -66,12 +66,12 @@ ilk_status ilk__node_url_split(char *out, size_t room, const char *options,
     return st;
 }
 
-/* Both are the client's, which takes them from its options as well. */
+/* The first two are the client's, which takes them from its options as well. */
 void ilk__node_url_timeouts(const ilk__url *url, int64_t *out_connect_ms,
-                            int64_t *out_patience_ms)
+                            int64_t *out_reply_ms, int64_t *out_patience_ms)
 {
     *out_connect_ms =
         url->connect_timeout_ms ? url->connect_timeout_ms : CONNECT_MS;
-    *out_patience_ms =
-        (url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS) * 3 / 4;
+    *out_reply_ms = url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS;
+    *out_patience_ms = *out_reply_ms * 3 / 4;
 }

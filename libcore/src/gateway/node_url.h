@@ -21,9 +21,9 @@ typedef ilk_status ilk__own_option(void *store, ilk__span key, ilk__span value,
 ilk_status ilk__node_url_split(char *out, size_t room, const char *options,
                                ilk__own_option *take, void *store,
                                ilk_error *err);
-/* How long connecting to a node may take, and how long to wait for its replies: less than
- * the core waits. */
+/* How long connecting to a node may take, how long the core waits for a reply, and how
+ * long the nodes' replies are waited for, which is less. */
 void ilk__node_url_timeouts(const ilk__url *url, int64_t *out_connect_ms,
-                            int64_t *out_patience_ms);
+                            int64_t *out_reply_ms, int64_t *out_patience_ms);
 
 #endif

@@ -116,6 +116,7 @@ static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
                          ilk_error *err)
 {
     char token[ILK__CLIENT_ID_LEN + 1];
+    int64_t reply_ms;
     ilk_status st = ilk__token(token, ILK__CLIENT_ID_LEN, err);
 
     if (st == ILK_OK)
@@ -123,7 +124,8 @@ static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
     if (st)
         return st;
     snprintf(quorum->name, sizeof quorum->name, "interlock-quorum-%s", token);
-    ilk__node_url_timeouts(url, &quorum->connect_ms, &quorum->patience_ms);
+    ilk__node_url_timeouts(url, &quorum->connect_ms, &reply_ms,
+                           &quorum->patience_ms);
     quorum->longest_ms = ILK__QUORUM_LONGEST_MS;
     st = read_url(quorum, url, err);
     if (st)

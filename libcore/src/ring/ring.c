@@ -107,12 +107,14 @@ static ilk_status set_up(ilk__ring_gateway *ring, const ilk__url *url,
                          ilk_error *err)
 {
     char token[ILK__CLIENT_ID_LEN + 1];
+    int64_t reply_ms;
     ilk_status st = ilk__token(token, ILK__CLIENT_ID_LEN, err);
 
     if (st)
         return st;
     snprintf(ring->name, sizeof ring->name, "interlock-ring-%s", token);
-    ilk__node_url_timeouts(url, &ring->connect_ms, &ring->patience_ms);
+    ilk__node_url_timeouts(url, &ring->connect_ms, &reply_ms,
+                           &ring->patience_ms);
     st = read_url(ring, url, err);
     if (st)
         return st;

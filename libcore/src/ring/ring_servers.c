@@ -350,13 +350,13 @@ void ilk__ring_fire_servers(ilk__ring_gateway *ring, int64_t now)
 
 int64_t ilk__ring_servers_due(const ilk__ring_gateway *ring)
 {
-    enum { LOOK_MS = 50 };
+    enum { CONTACTS_MS = 50 };
     int64_t until = ILK__FOREVER;
 
     for (size_t i = 0; i < ring->count; i++)
         until = ilk__sooner(until, silent_at(&ring->servers[i]));
     if (ring->contact_count)
-        until = ilk__sooner(until, ilk__now_ms() + LOOK_MS);
+        until = ilk__sooner(until, ilk__now_ms() + CONTACTS_MS);
     return until;
 }
 

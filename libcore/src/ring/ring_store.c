@@ -34,8 +34,9 @@
 #include <string.h>
 
 enum {
-    OTHERS_MS =
-        1500, /* how long the end of another transaction is waited for */
+    /* How long the end of another transaction is waited for; at most half of what there
+     * is, so that time is left to bring it about. */
+    OTHERS_MS = 1500,
     PAUSE_FIRST_MS = 1,
     PAUSE_MOST_MS = 16,
     ID_MOST = 64,
