@@ -28,7 +28,7 @@ from quorum_sides import NODES, Nodes, far
 
 MAJORITY = NODES // 2 + 1
 
-# What is measured, after how many replies its round trip is over, and the goal.
+# Of each measurement its words, the replies after which a round trip is over, the goal.
 ROWS = {
     "put": ("a put", MAJORITY, "<= 2.4"),
     "fast": ("a put with fast=True", MAJORITY, "<= 1.3"),

@@ -140,7 +140,7 @@ class Bank:
 
     def paid(self, pid: int) -> int:
         with self.store.snapshot() as v:
-            return int(v.get(f"paid {pid}", b"0"))
+            return int(v.get(f"paid {pid}") or 0)
 
     def kill_payers(self, wait_until: Callable[..., object], turns: int = 6) -> None:
         """One after another, each somewhere in a transaction; another takes its place."""

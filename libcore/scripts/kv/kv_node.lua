@@ -6,7 +6,7 @@
 -- ARGV version (0: do not raise), pass ('' or the name of a pass of ilk_kv_move()), a
 --   fresh name for the server
 -- returns {STATE, its mark (0: it has none), now us, its name}
--- A server keeps the first name that it gets, so two addresses of one can be told.
+-- A server keeps the first name that it gets, so two addresses of one server are found.
 -- A pass without a version begins: its name is noted at the server. With a version it
 -- has ended, and only a server that still knows its name has not been wiped meanwhile.
 -- A retry or a late copy finds the mark as great, or greater.

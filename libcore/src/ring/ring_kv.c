@@ -5,7 +5,7 @@
  * Memory Robustly in Message-Passing Systems", 1995. The rules are those of
  * tests/model/replicated_value.pml.
  *
- *     get   READS    all servers of the key are asked. When `read` have replied, the
+ *     get   READS    kv_read to all servers of the key. When `read` have replied, the
  *                    newest copy is the answer
  *           REPAIRS  unless some of these have an older one: they get it first
  *     put   READS    as above, to find a version that is greater (not with `fast`)
@@ -17,8 +17,8 @@
  *       +-- fast ---------^
  *
  * Replies that come later are still looked at: a server that had an older copy gets the
- * newest one. What a server that returns says is no answer (ring_marks.c), but it gets
- * what it lacks.
+ * newest one. The reply of a server that returns (ring_marks.c) is no answer, but the
+ * server gets what it lacks.
  */
 #include "ring_internal.h"
 
@@ -35,7 +35,7 @@ enum { PUT_TOKEN, PUT_TEXT, PUT_FAST };
 
 typedef enum phase { WAITS, READS, REPAIRS, WRITES, ENDED } phase;
 
-/* What is known of one of the copies. */
+/* A server of the key, as far as this request knows. */
 typedef enum copy_state {
     IS_NOT_ASKED,
     IS_ASKED,
@@ -206,8 +206,8 @@ static void send_writes(ilk__value_request *one)
     go_on(one);
 }
 
-/* All servers know that the key was deleted: its version may end. Where that is not
- * heard of, it stays until ilk_kv_move() comes by. */
+/* All servers know that the key was deleted: its version may end. Where a reply is
+ * missing, it stays until ilk_kv_move() comes by. */
 static void settle_if_everywhere(ilk__value_request *one)
 {
     const ilk__span token = {ilk__buf_data(&one->token),

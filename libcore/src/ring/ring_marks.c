@@ -5,8 +5,8 @@
  * Each server has a mark, a version up to which it has had what was written to it
  * (scripts/include/kv_mark.lua). All get one at about the same time, at least every
  * minute while somebody uses the ring, and a delete gives one to the servers that it
- * reaches. A server whose mark is behind that of another one was away meanwhile. What
- * it has missed is written to it when it is read, unless it was away for as long as a
+ * reaches. A server whose mark is behind that of another one was away meanwhile. A value
+ * that it has missed is written to it when it is read, unless it was away for as long as a
  * deleted key keeps its version: then it may have values that nobody knows to be
  * deleted. One without a mark, while another has one, was wiped, or is new.
  *
@@ -99,8 +99,8 @@ static int is_known(const ilk__ring_server *server)
     return ilk__ring_is_up(server) && !server->is_former;
 }
 
-/* What is written here at once counts as done: a server whose reply is lost is asked
- * again over its next connection. */
+/* The mark counts as written: a server whose reply is lost gets the question again over
+ * its next connection. */
 static void raise_marks(ilk__ring_gateway *ring)
 {
     const int64_t version = ilk__ring_next_version(ring, 0);

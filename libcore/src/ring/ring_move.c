@@ -206,7 +206,7 @@ static int is_misplaced(const moved_record *record)
     return place_of_from(record) == record->count;
 }
 
-/* What a server says of it counts: it has missed nothing, or it has left the ring. */
+/* Its copy counts: the server has missed nothing, or it has left the ring. */
 static int counts(const ilk__ring_server *server)
 {
     return server->is_former || !ilk__ring_returns(server);

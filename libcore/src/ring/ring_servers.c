@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_servers.c -- the servers of a ring: their connections, their places, and which
- * of them can be asked. */
+/* ring_servers.c -- the servers of a ring: their connections, their places, and which of
+ * them are up. */
 #include "ring_internal.h"
 
 #include "base/alloc.h"
@@ -75,8 +75,8 @@ static void begin(ilk__ring_server *server)
     ilk__node_calls_init(&server->calls, &server->target, server);
 }
 
-/* Their numbers are those of their names in order. The list is named by its hash, so that
- * a store's servers can tell whether a URL means all of them. */
+/* Their numbers are those of their names in order. The list is named by its hash, by which
+ * a server of a store knows whether a URL means all of them. */
 static void number_servers(ilk__ring_gateway *ring)
 {
     unsigned char hash[ILK__MD5_SIZE];

@@ -62,7 +62,7 @@ typedef enum phase {
     PREPARES,
     DECIDES,
     OUTCOMES, /* of this request's transaction */
-    RECOVERS, /* another transaction's outcome is asked for, and then finished */
+    RECOVERS, /* of another transaction: its outcome, and its end */
     FINISHES,
     ENDED
 } phase;
@@ -195,7 +195,7 @@ static void note_timestamp(ilk__store_request *one, int64_t at)
         one->ring->last_timestamp = at;
 }
 
-/* What the next timestamp rises above. */
+/* The next timestamp rises above this. */
 static int64_t above(const ilk__ring_gateway *ring)
 {
     const int64_t clock = ilk__ring_clock_us(ring);
@@ -476,7 +476,7 @@ static part *part_of(ilk__store_request *one, const ilk__ring_server *server)
 }
 
 /* It will not be committed: whoever has prepared it drops it, and nobody can commit it
- * any more. What does not get there is done by those who meet its intents. */
+ * any more. Those who meet its intents do the rest. */
 static void abort_all(ilk__store_request *one)
 {
     one->is = FINISHES;
@@ -519,7 +519,7 @@ static part *find_part(ilk__store_request *one, part_state state)
     return NULL;
 }
 
-/* All that were asked have replied, or cannot. */
+/* All have replied, or cannot. */
 static void go_on_preparing(ilk__store_request *one)
 {
     if (count(one, IS_ASKED))
@@ -609,8 +609,8 @@ static void take_commit(ilk__store_request *one, const ilk__reply *reply)
 
 /* ---- outcomes ------------------------------------------------------------ */
 
-/* Where it wrote on one server only, that one knows, and nobody knows which one it is: so
- * all are asked, after the one that decides on those of several. */
+/* A transaction that wrote on one server only is known there, and nobody knows which one
+ * that is: so all get the question, after the one that decides on those of several. */
 static void ask_others(ilk__store_request *one)
 {
     const ilk__ring_server *home = home_of(one->ring, one->id);
