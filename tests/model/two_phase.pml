@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * two_phase.pml -- a transaction over several servers: two-phase commit, whose decision is
- * a value in a register (register.md), and recovery by anybody.
+ * a record on one of them (docs/ring-servers.md), and recovery by anybody.
  *
  *     prepare   each server writes an intent, or refuses
- *     decide    cas(none -> commit) when all have, else cas(none -> abort): what is in
- *               the register then is the decision
+ *     decide    cas(none -> commit) when all have, else cas(none -> abort): the record is
+ *               the decision then
  *     finish    each server makes its intent a version, or drops it
  *
  * The coordinator may die between any two steps. Whoever meets an intent, at any time,
