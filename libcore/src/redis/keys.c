@@ -91,7 +91,8 @@ ilk_status ilk__part_key(ilk__bytes *out, const ilk__bytes *front,
     char tail[24] = "";
     char *at;
 
-    if (strncmp(opener, openers[FORM_TAGGED], strlen(openers[FORM_TAGGED])))
+    if (strncmp(opener, openers[FORM_TAGGED], strlen(openers[FORM_TAGGED]))
+        != 0)
         snprintf(tail, sizeof tail, "/%zu", len);
     out->len = front->len + 1 + len + strlen(tail);
     out->data = at = ilk__malloc(out->len + 1);
