@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Changing a register.
 --@include now
---@include done_requests
+--@include has_forgotten
 --@include wake_all
 --@include register
 
@@ -12,10 +12,4 @@ local DAY_MS = 86400000
 -- rising after the record was lost; nil: none is left.
 local function next_version(last, now)
   return fence_value(string.format("%.0f", math.max(last + 1, now)))
-end
-
--- 1 when requests of the last minute may be forgotten, because so many came: then
--- a retry that is not remembered may have an earlier copy that was executed.
-local function has_forgotten(once)
-  return redis.call("ZCARD", once) >= ONCE_MOST and 1 or 0
 end

@@ -14,8 +14,9 @@
 --@include now
 --@include number
 --@include token
---@include done_requests
---@include kv
+--@include has_forgotten
+--@include kv_change
+--@include kv_kept
 
 local record, once = KEYS[1], KEYS[2]
 local token, text = token_at(1), ARGV[2]
@@ -37,7 +38,7 @@ local version = last and fence_value(string.format("%.0f", math.max(last + 1, no
 if not version then
   return no_version(record)
 end
-local forgotten = redis.call("ZCARD", once) >= ONCE_MOST and 1 or 0
+local forgotten = has_forgotten(once)
 write_value(record, version, token, text)
 if text == "d" then
   redis.call("PEXPIRE", record, KEPT_MS)

@@ -10,6 +10,7 @@
 --@include replicate_effects
 --@include number
 --@include kv
+--@include kv_kept
 
 local record, version, token = KEYS[1], number_at(1, 1), ARGV[2]
 if misuse then

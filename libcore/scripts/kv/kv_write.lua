@@ -10,7 +10,7 @@
 -- A retry or a late copy finds its version, or a newer one.
 --@include replicate_effects
 --@include number
---@include kv
+--@include kv_change
 --@include kv_mark
 
 local record, node = KEYS[1], KEYS[2]
@@ -22,6 +22,7 @@ if misuse then
   return misuse
 end
 
+local seen = marks == 1 and read_mark(node)
 local last, owner = read_value(record)
 if not last then
   return no_version(record)
@@ -32,7 +33,7 @@ end
 if last < version or owner ~= token then
   write_value(record, version, token, text)
 end
-if marks == 1 and (text == "d" or read_mark(node) < version - MARK_US) then
+if seen and (text == "d" or seen < version - MARK_US) then
   raise_mark(node, version)
 end
 return { REQUEST + WRITTEN }
