@@ -23,8 +23,9 @@
  * ilk_kv_move(). A deleted key keeps its version for 7 days: a server that was away
  * for longer takes no part until ilk_kv_move() has gone through.
  *
- * Keys: `ilk:kv:{name}/KEY` for each key, `ilk:kv:once:{name}` on a single server,
- * and `ilk:kv:node` on each server of a ring.
+ * Keys: `ilk:kv:{name}/KEY` for each key (of a name with a `}` `ilk:kv=name/KEY/BYTES`,
+ * with the number of the key's bytes), `ilk:kv:once:{name}` on a single server, and
+ * `ilk:kv:node` on each server of a ring.
  */
 #ifndef INTERLOCK_KV_H
 #define INTERLOCK_KV_H
@@ -49,21 +50,21 @@ enum {
     /** Do not read the versions first: one round trip instead of two. The version
      *  is then this machine's clock, or one more than the greatest that the client
      *  has seen. When this clock is behind that of another writer, the change is
-     *  lost at once to the older one, and nobody is told. */
+     *  lost at once to the older one, without an error. */
     ILK_KV_FAST = 1
 };
 
 /** Where ilk_kv_move() is; it begins with all zeros but the size. */
 typedef struct ilk_kv_progress {
-    size_t size;     /**< set by the caller to sizeof */
-    int32_t server;  /**< the server that is looked through, from 0 */
-    int32_t servers; /**< how many there are; 0 before the first step */
-    int32_t is_done; /**< 1 when all were looked through */
-    int64_t looked;  /**< records that were found */
-    int64_t copied;  /**< copies that were written */
-    int64_t removed; /**< copies that were removed from a wrong server */
-    char cursor[24]; /**< the place in this server; "" begins */
-    char pass[24];   /**< names this pass; "" before the first step */
+    size_t size;      /**< set by the caller to sizeof */
+    int32_t server;   /**< the server that is looked through, from 0 */
+    int32_t servers;  /**< how many there are; 0 before the first step */
+    int32_t is_done;  /**< 1 when all were looked through */
+    int64_t looked;   /**< records that were found */
+    int64_t copied;   /**< copies that were written */
+    int64_t removed;  /**< copies that were removed from a wrong server */
+    char cursor[24];  /**< the place in this server; "" begins */
+    char pass_id[24]; /**< names this pass; "" before the first step */
 } ilk_kv_progress;
 
 /**
@@ -280,6 +281,35 @@ ILK_API ilk_status ilk_kv_delete_start(ilk_op **out, ilk_kv *kv,
  */
 ILK_API ilk_status ilk_kv_move(ilk_client *client, ilk_kv_progress *progress,
                                ilk_error *err);
+
+/**
+ * Start ilk_kv_move(). ilk_op_kv_progress() returns where it is then.
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param client    a client of several servers (`?ring`), or of one
+ * @param from      where it is; it is copied. NULL begins
+ * @param[out] err  may be NULL
+ * @return ILK_OK if it was started; otherwise the error that prevented it
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_kv_move_start(ilk_op **out, ilk_client *client,
+                                     const ilk_kv_progress *from,
+                                     ilk_error *err);
+
+/**
+ * The result of ilk_kv_move_start().
+ *
+ * @param op                 the operation
+ * @param[out] out_progress  where it is; its size is set by the caller
+ * @param[out] err           may be NULL
+ * @return ILK_OK; ILK_EINVAL while it runs, after a failure, and for other
+ *         operations
+ * Ownership: nothing changes hands. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_op_kv_progress(ilk_op *op, ilk_kv_progress *out_progress,
+                                      ilk_error *err);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 64, CONNECTING_TURNS = 4 };
+enum { ROWS = 80, CONNECTING_TURNS = 4 };
 
 static request all[ROWS];
 static ilk_error err;

@@ -33,6 +33,7 @@ ROW_FREE(member)
 ROW_FREE(register)
 ROW_FREE(store)
 ROW_FREE(txn)
+ROW_FREE(kv)
 ROW_FREE(signal)
 ROW_FREE(queue)
 ROW_FREE(job)
@@ -387,6 +388,35 @@ static void open_signal_name(request *r)
     r->handle = r->client;
 }
 
+/* ---- replicated values -------------------------------------------------- */
+
+static const ilk_kv_progress moved = {.size = sizeof moved, .is_done = 1};
+
+START(kv_get, ilk_kv_get_start, out, handle, "key", 3, err)
+START_WRONG(kv_get, ilk_kv_get_start, out, handle, "", 0, err)
+START(kv_put, ilk_kv_put_start, out, handle, "key", 3, DATA, 0, err)
+START_WRONG(kv_put, ilk_kv_put_start, out, handle, "key", 3, NULL, 1, 0, err)
+START(kv_delete, ilk_kv_delete_start, out, handle, "key", 3, ILK_KV_FAST, err)
+START_WRONG(kv_delete, ilk_kv_delete_start, out, handle, "key", 3, 2, err)
+START(kv_move, ilk_kv_move_start, out, handle, NULL, err)
+START_WRONG(kv_move, ilk_kv_move_start, out, handle, &moved, err)
+
+#define FAR_VERSION INT64_C(8000000000000000)
+
+/* The key has a version beyond the clock, so that the next one is known. */
+static void open_one_kv(request *r)
+{
+    ilk_error err = {0};
+    ilk_kv *kv = NULL;
+
+    assert_status(ILK_OK,
+                  ilk_kv_open(&kv, r->client, r->name, strlen(r->name), &err));
+    fixture_command(&fx,
+                    "HSET ilk:kv:{%s}/key version %lld token t value before",
+                    r->name, (long long)FAR_VERSION);
+    r->handle = kv;
+}
+
 /* ---- guarded values ----------------------------------------------------- */
 
 START(guard_set, ilk_guard_set_start, out, handle, NAME, 7, DATA, err)
@@ -649,6 +679,19 @@ const request_row request_rows[] = {
      EFFECT("0", "ZCARD ilk:signal:wait:{@}"), .open = open_awaited_signal},
     {"signal's inspect", STARTS(signal_inspect), REFUSES(signal_inspect),
      BY_CLIENT, NUMBER(1), .open = open_signal_name},
+
+    {"kv's get", STARTS(kv_get), REFUSES(kv_get), HANDLE(kv, "kv"),
+     .traits = REQUEST_OUTLIVES_HANDLE, .result = RESULT_KV_ENTRY,
+     .open = open_one_kv},
+    {"kv's put", STARTS(kv_put), REFUSES(kv_put), HANDLE(kv, "kv"),
+     NUMBER(FAR_VERSION + 1), EFFECT("data", "HGET ilk:kv:{@}/key value"),
+     .traits = REQUEST_OUTLIVES_HANDLE, .open = open_one_kv},
+    {"kv's delete", STARTS(kv_delete), REFUSES(kv_delete), HANDLE(kv, "kv"),
+     NUMBER(FAR_VERSION + 1), EFFECT("0", "HEXISTS ilk:kv:{@}/key value"),
+     .traits = REQUEST_OUTLIVES_HANDLE, .open = open_one_kv},
+    {"move", STARTS(kv_move), REFUSES(kv_move), BY_CLIENT,
+     .result = RESULT_KV_PROGRESS, .open = open_client_only,
+     .word = "ilk:kv:node"},
 
     {"guarded set", STARTS(guard_set), REFUSES(guard_set), BY_CLIENT,
      EFFECT("data", "GET @"), .open = open_guarded},

@@ -62,6 +62,18 @@ static const void *members_of(ilk_op *op)
     return ilk_op_members(op);
 }
 
+static const void *kv_entry_of(ilk_op *op)
+{
+    return ilk_op_kv_entry(op);
+}
+
+static const void *kv_progress_of(ilk_op *op)
+{
+    ilk_kv_progress progress = {.size = sizeof progress};
+
+    return ilk_op_kv_progress(op, &progress, NULL) == ILK_OK ? op : NULL;
+}
+
 static const struct {
     const char *name;
     const void *(*get)(ilk_op *op);
@@ -77,6 +89,8 @@ static const struct {
     [RESULT_LATCH] = {"a latch's inspection", latch_of},
     [RESULT_BARRIER] = {"a barrier's inspection", barrier_of},
     [RESULT_MEMBERS] = {"members", members_of},
+    [RESULT_KV_ENTRY] = {"a replicated value", kv_entry_of},
+    [RESULT_KV_PROGRESS] = {"a progress", kv_progress_of},
 };
 
 void assert_result_at(started_result expected, ilk_op *op, const char *file,

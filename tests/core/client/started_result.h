@@ -21,7 +21,9 @@ typedef enum started_result {
     RESULT_QUEUE_INFO,
     RESULT_LATCH,
     RESULT_BARRIER,
-    RESULT_MEMBERS
+    RESULT_MEMBERS,
+    RESULT_KV_ENTRY,
+    RESULT_KV_PROGRESS
 } started_result;
 
 /* The operation has this result and no other, however often it is read. */

@@ -24,6 +24,9 @@ enum { VALUE = 'v', DELETED = 'd' };
 
 enum { KEY_RECORD, KEY_ONCE, KEYS };
 
+/* In the front of the keys: ':' when braces enclose the name (redis/keys.h). */
+enum { TAGGED_AT = sizeof "ilk:kv" - 1 };
+
 static const char *const kinds[KEYS] = {"kv", "kv:once"};
 
 struct ilk_kv {
@@ -245,24 +248,37 @@ static ilk_status check(const kv_request *self, ilk_error *err)
     return ilk__client_enter(self->kv->client, err);
 }
 
-/* `ilk:kv:{name}/KEY`. 0: no memory. */
+/* `ilk:kv:{name}/KEY`. The other forms of a name do not show where it ends, and have the
+ * key's length behind it. 0: no memory. */
+static int make_record(ilk__bytes *out, const ilk__bytes *front,
+                       const kv_request *self)
+{
+    char tail[24] = "";
+    char *at;
+
+    if (front->data[TAGGED_AT] != ':')
+        snprintf(tail, sizeof tail, "/%zu", self->key_len);
+    out->len = front->len + 1 + self->key_len + strlen(tail);
+    out->data = at = ilk__malloc(out->len + 1);
+    if (!at)
+        return 0;
+    memcpy(at, front->data, front->len);
+    at[front->len] = '/';
+    memcpy(at += front->len + 1, self->key, self->key_len);
+    memcpy(at + self->key_len, tail, strlen(tail) + 1);
+    return 1;
+}
+
+/* 0: no memory. */
 static int make_keys(kv_request *self)
 {
-    const ilk__bytes *front = &self->kv->keys[KEY_RECORD],
-                     *once = &self->kv->keys[KEY_ONCE];
-    ilk__bytes *record = &self->keys[KEY_RECORD];
+    const ilk__bytes *once = &self->kv->keys[KEY_ONCE];
 
-    record->len = front->len + 1 + self->key_len;
-    record->data = ilk__malloc(record->len + 1);
     self->keys[KEY_ONCE] =
         (ilk__bytes){ilk__memdup(once->data, once->len), once->len};
-    if (!record->data || !self->keys[KEY_ONCE].data)
-        return 0;
-    memcpy(record->data, front->data, front->len);
-    record->data[front->len] = '/';
-    memcpy(record->data + front->len + 1, self->key, self->key_len);
-    record->data[record->len] = '\0';
-    return 1;
+    return make_record(&self->keys[KEY_RECORD], &self->kv->keys[KEY_RECORD],
+                       self)
+           && self->keys[KEY_ONCE].data;
 }
 
 /* 0: no memory. */
@@ -416,6 +432,17 @@ ilk_status ilk_kv_delete_start(ilk_op **out, ilk_kv *kv, const void *key,
 
 /* ---- move ---------------------------------------------------------------- */
 
+typedef struct move_request {
+    ilk__request request;
+    const ilk_kv_progress *given; /* the caller's: valid until it has begun */
+    ilk_kv_progress *at;
+} move_request;
+
+static void dispose_progress(void *at)
+{
+    ilk__free(at);
+}
+
 static void ask_move(ilk__op *op)
 {
     static const ilk__bytes node = {(char *)"ilk:kv:node", 11};
@@ -424,7 +451,7 @@ static void ask_move(ilk__op *op)
     ilk__script_begin(&op->command, op->type->script, &node, 1);
     ilk__command_add_int(&op->command, at->server);
     ilk__command_add_str(&op->command, at->cursor);
-    ilk__command_add_str(&op->command, at->pass);
+    ilk__command_add_str(&op->command, at->pass_id);
     ilk__command_add_int(&op->command, MOVED_AT_ONCE);
 }
 
@@ -437,53 +464,106 @@ static ilk__act was_moved(ilk__op *op, const ilk__reply *reply)
                      *pass = ilk__script_item(reply, 3);
 
     if (server < at->server || server > servers || servers > INT32_MAX
-        || cursor->len >= sizeof at->cursor || pass->len >= sizeof at->pass)
+        || cursor->len >= sizeof at->cursor || pass->len >= sizeof at->pass_id)
         return ilk__op_fail(op, ILK_EREPLY, "kv_move: no progress");
     at->servers = (int32_t)servers;
     at->server = (int32_t)server;
     at->is_done = server == servers;
     memcpy(at->cursor, cursor->str, cursor->len + 1);
-    memcpy(at->pass, pass->str, pass->len + 1);
+    memcpy(at->pass_id, pass->str, pass->len + 1);
     at->looked += ilk__script_int(reply, 4);
     at->copied += ilk__script_int(reply, 5);
     at->removed += ilk__script_int(reply, 6);
     return ilk__op_done(op, ILK_OK);
 }
 
-/* A step that is repeated finds its work done. */
+/* `reads`, although it writes: a missing reply can be ignored, because a step that is
+ * repeated finds its work done. */
 static const ilk__op_type kv_move = {.name = "kv_move",
                                      .script = ILK__SCRIPT_KV_MOVE,
                                      .reads = 1,
                                      .ask = ask_move,
                                      .reply = was_moved};
 
+static void end_move(ilk__request *request, ilk_status status)
+{
+    move_request *self = (move_request *)request;
+
+    if (status)
+        ilk__free(self->at);
+    else
+        ilk__request_answer(request, self->at, dispose_progress);
+    ilk__request_end(request, status);
+}
+
 static ilk_status check_progress(const ilk_kv_progress *at, ilk_error *err)
 {
     if (at->server < 0 || !memchr(at->cursor, 0, sizeof at->cursor)
-        || !memchr(at->pass, 0, sizeof at->pass))
+        || !memchr(at->pass_id, 0, sizeof at->pass_id))
         return ilk__fail(err, ILK_EINVAL, "progress is none of ilk_kv_move()");
     if (at->is_done)
         return ilk__fail(err, ILK_EINVAL, "progress is done");
     return ILK_OK;
 }
 
+static ilk_status prepare_move(move_request *self, ilk_error *err)
+{
+    ilk_status st =
+        ilk__client_enter_for(self->request.client, ILK_OFFER_KV, err);
+
+    if (st)
+        return st;
+    self->at = ilk__malloc(sizeof *self->at);
+    if (!self->at)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = ilk__opts_copy(self->at, sizeof *self->at, self->given, "progress",
+                        err);
+    return st ? st : check_progress(self->at, err);
+}
+
+static void begin_move(ilk__request *request)
+{
+    move_request *self = (move_request *)request;
+    ilk_status st = prepare_move(self, request->err);
+
+    if (st)
+        end_move(request, st);
+    else
+        ilk__request_ask(request, &kv_move, self->at,
+                         ilk__request_patience(request), end_move);
+}
+
 ilk_status ilk_kv_move(ilk_client *client, ilk_kv_progress *progress,
                        ilk_error *err)
 {
-    ilk_kv_progress at;
+    move_request self = {.given = progress};
     ilk_status st;
 
     if (!progress)
         return ilk__fail(err, ILK_EINVAL, "progress must not be NULL");
-    st = ilk__opts_copy(&at, sizeof at, progress, "progress", err);
+    st = ilk__request_run(&self.request, client, begin_move, err);
     if (st == ILK_OK)
-        st = check_progress(&at, err);
-    if (st == ILK_OK)
-        st = ilk__client_enter_for(client, ILK_OFFER_KV, err);
-    if (st == ILK_OK)
-        st =
-            ilk__ask(client, &kv_move, &at, client->opts.reply_timeout_ms, err);
-    if (st == ILK_OK)
-        st = ilk__opts_fill(progress, &at, sizeof at, "progress", err);
+        st = ilk__opts_fill(progress, self.request.result.object,
+                            sizeof *progress, "progress", err);
+    ilk__free(self.request.result.object);
     return st;
+}
+
+ilk_status ilk_kv_move_start(ilk_op **out, ilk_client *client,
+                             const ilk_kv_progress *from, ilk_error *err)
+{
+    move_request self = {.given = from};
+
+    return ilk__request_start(out, &self.request, sizeof self, client,
+                              begin_move, err);
+}
+
+ilk_status ilk_op_kv_progress(ilk_op *op, ilk_kv_progress *out_progress,
+                              ilk_error *err)
+{
+    const ilk_kv_progress *at = ilk__started_object(op, dispose_progress);
+
+    if (!at)
+        return ilk__fail(err, ILK_EINVAL, "the operation has no progress");
+    return ilk__opts_fill(out_progress, at, sizeof *at, "out_progress", err);
 }
