@@ -54,6 +54,7 @@ from .event import Event, EventState
 from .group import Group, GroupChange, GroupRing, GroupWatch, Member
 from .inspect import Info, Waiter
 from .job import Batch, Job
+from .kv import KV, KVEntry, KVProgress
 from .latch import Latch, LatchInfo
 from .lock import Lock
 from .lock_many import LockMany
@@ -73,6 +74,7 @@ logging.getLogger("interlock").addHandler(logging.NullHandler())
 __version__: str = _ffi_module.string(_lib.ilk_version()).decode("ascii")
 
 __all__ = [
+    "KV",
     "AuthError",
     "Barrier",
     "BarrierInfo",
@@ -100,6 +102,8 @@ __all__ = [
     "InterruptedError",
     "InvalidError",
     "Job",
+    "KVEntry",
+    "KVProgress",
     "Latch",
     "LatchInfo",
     "Leader",

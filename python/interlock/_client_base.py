@@ -39,6 +39,7 @@ _OFFERS = {
     "group": lib.ILK_OFFER_GROUP,
     "register": lib.ILK_OFFER_REGISTER,
     "store": lib.ILK_OFFER_STORE,
+    "kv": lib.ILK_OFFER_KV,
 }
 
 _warned = False
@@ -153,8 +154,8 @@ class ClientBase(ProcessBound):
         :param what: ``"lock"``, ``"rwlock"``, ``"lock_many"``, ``"semaphore"``,
             ``"election"``, ``"queue"``, ``"signal"``, ``"event"``, ``"barrier"``,
             ``"latch"``, ``"group"``, ``"guard"``, ``"list"``, ``"recipes"``,
-            ``"register"``, ``"store"``, or ``"detach"`` for holds that outlive their
-            client: detached and adopted ones
+            ``"register"``, ``"store"``, ``"kv"``, or ``"detach"`` for holds that outlive
+            their client: detached and adopted ones
         :raises ValueError: for another text
 
         Blocks: no. Thread: any thread.

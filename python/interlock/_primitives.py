@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from . import barrier as _barrier
+from . import kv as _kv
 from . import latch as _latch
 from . import signal as _signal
 from ._election_base import ElectionOptions
@@ -16,6 +17,7 @@ from .barrier import Barrier
 from .election import Election
 from .event import Event
 from .group import Group
+from .kv import KV, KVProgress
 from .latch import Latch
 from .queue import Queue, QueueOptions
 from .register import Register
@@ -185,6 +187,33 @@ class Primitives:
         Thread: any thread.
         """
         return Store(self._client(), name)
+
+    def kv(self, name: Name) -> KV:
+        """Make a handle for values of which the newest wins; nothing is sent.
+
+        Raises: InvalidError, ClosedError, UnsupportedError. Blocks: no.
+        Thread: any thread.
+        """
+        return KV(self._client(), name)
+
+    def kv_move(self, after: KVProgress | None = None) -> Iterator[KVProgress]:
+        """Put the values of all names where they belong, after a change of servers.
+
+        Each step looks at about 100 records of one server, and yields how far the
+        pass has come. Gets and puts go on meanwhile; a program that pauses between
+        two steps leaves the servers more room for them. ``after`` is what another
+        pass has yielded last, in this process or another: this one goes on there.
+        With one server there is nothing to do.
+
+        >>> for progress in client.kv_move():
+        ...     print(progress)
+        KVProgress(server=1, servers=1, looked=0, copied=0, removed=0, done=True)
+
+        Raises: NoQuorumError (a server cannot be reached: go on after the last
+        progress), InvalidError, UnsupportedError, ConnectionError and the servers'
+        errors. Blocks: each step for some round trips. Thread: any thread.
+        """
+        return _kv.move(self._client(), after)
 
     def queue(
         self,

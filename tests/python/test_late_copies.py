@@ -202,6 +202,15 @@ def store_commit(client, name):
     return commit
 
 
+def kv_put(client, name):
+    return lambda: client.kv(name).put("a", b"v")
+
+
+def kv_delete(client, name):
+    client.kv(name).put("a", b"v")
+    return lambda: client.kv(name).delete("a")
+
+
 def guard_set(client, name):
     return lambda: interlock.guard.set(client, name, b"v", 7) or True
 
@@ -274,7 +283,7 @@ VERBS = [
     *(latch_count_down, latch_reset, barrier_reset),
     *(group_join, group_update, group_leave),
     *(register_set, register_cas, register_delete),
-    store_commit,
+    *(store_commit, kv_put, kv_delete),
     *(guard_set, guard_get, guard_remove),
     *(queue_push, queue_reserve, queue_purge, queue_requeue),
     *(job_ack, job_nack, job_bury, job_extend),

@@ -32,6 +32,7 @@ def objects(client, name):
         client.group(name),
         client.group(name).watch(),
         client.register(name),
+        client.kv(name),
         client.queue(name),
         client.notifications(),
         client.election(name).observe(),

@@ -38,7 +38,7 @@ UNUSED = {
             f"ilk_{noun}_name"
             for noun in (
                 *("lock", "semaphore", "election", "event", "latch"),
-                *("barrier", "register", "signal", "queue", "group", "store"),
+                *("barrier", "register", "signal", "queue", "group", "store", "kv"),
             )
         ),
         "objects keep the names that they were made with",

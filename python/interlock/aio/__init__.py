@@ -53,6 +53,7 @@ from ..errors import (
 from ..event import EventState
 from ..group import GroupChange
 from ..inspect import Info, Waiter
+from ..kv import KVEntry, KVProgress
 from ..latch import LatchInfo
 from ..notifications import Notification
 from ..queue import QueueInfo
@@ -68,6 +69,7 @@ from .election import Election, Observer
 from .event import Event
 from .group import Group, GroupRing, GroupWatch, Member
 from .job import Batch, Job
+from .kv import KV
 from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
@@ -81,6 +83,7 @@ from .store import Snapshot, Store, Transaction
 from .worker import Worker
 
 __all__ = [
+    "KV",
     "AuthError",
     "Barrier",
     "BarrierInfo",
@@ -108,6 +111,8 @@ __all__ = [
     "InterruptedError",
     "InvalidError",
     "Job",
+    "KVEntry",
+    "KVProgress",
     "Latch",
     "LatchInfo",
     "Leader",

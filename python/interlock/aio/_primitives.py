@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from .. import _ffi
@@ -12,13 +12,16 @@ from .._election_base import ElectionOptions
 from .._ffi import Name, Seconds
 from .._queue_base import checked_names
 from ..barrier import BarrierInfo
+from ..kv import KVProgress
 from ..latch import LatchInfo
 from ..queue import QueueOptions
 from ..semaphore import SemaphoreOptions
+from . import kv as _kv
 from .barrier import Barrier
 from .election import Election
 from .event import Event
 from .group import Group
+from .kv import KV
 from .latch import Latch
 from .queue import Queue
 from .register import Register
@@ -108,6 +111,14 @@ class Primitives:
     def store(self, name: Name) -> Store:
         """As :meth:`interlock.Client.store`; nothing is sent."""
         return Store(self._client(), name)
+
+    def kv(self, name: Name) -> KV:
+        """As :meth:`interlock.Client.kv`; nothing is sent."""
+        return KV(self._client(), name)
+
+    def kv_move(self, after: KVProgress | None = None) -> AsyncIterator[KVProgress]:
+        """As :meth:`interlock.Client.kv_move`, for ``async for``."""
+        return _kv.move(self._client(), after)
 
     def register(self, name: Name) -> Register:
         """As :meth:`interlock.Client.register`; nothing is sent."""
