@@ -44,6 +44,7 @@ build = {
       ["interlock.inspect"] = "lua/interlock/inspect.lua",
       ["interlock.job"] = "lua/interlock/job.lua",
       ["interlock.kept_holds"] = "lua/interlock/kept_holds.lua",
+      ["interlock.kv"] = "lua/interlock/kv.lua",
       ["interlock.latch"] = "lua/interlock/latch.lua",
       ["interlock.lock"] = "lua/interlock/lock.lua",
       ["interlock.lock_many"] = "lua/interlock/lock_many.lua",

@@ -69,6 +69,8 @@ ILK_HANDLE(ilk_event)
 ILK_HANDLE(ilk_register)
 ILK_HANDLE(ilk_store)
 ILK_HANDLE(ilk_txn)
+ILK_HANDLE(ilk_kv)
+ILK_HANDLE(ilk_kv_entry)
 ILK_HANDLE(ilk_value)
 ILK_HANDLE(ilk_items)
 ILK_HANDLE(ilk_consumer)
@@ -110,6 +112,7 @@ ILK_RECORD(ilk_push_opts)
 ILK_RECORD(ilk_worker_opts)
 ILK_RECORD(ilk_ring_opts)
 ILK_RECORD(ilk_member_opts)
+ILK_RECORD(ilk_kv_progress)
 
 /* Pointers of C programs. */
 %ignore *::user;

@@ -3,6 +3,7 @@
  *
  *     ilk_status f(..., err)    true, or the out values | nil, message, code
  *     T **out, record *x        a value that is returned
+ *     progress                  a record or nil; a new one is returned
  *     T_opts *opts, size        options with their defaults, returned
  *     x, x_len                  a string, any bytes; nil is NULL
  *     names, name_lens, count   a table of strings
@@ -256,6 +257,17 @@ ILK_RECORD_OUT(ilk_client_stats, stats)
 ILK_RECORD_OUT(ilk_node_stats, stats)
 ILK_RECORD_OUT(ilk_notification, notification)
 ILK_RECORD_OUT(ilk_server_info, info)
+ILK_RECORD_OUT(ilk_kv_progress, out_progress)
+
+/* A record that goes on: the caller's stays, and a new one is returned; nil begins. */
+%typemap(check) ilk_kv_progress *progress (int box_index)
+    %{ { const ilk_kv_progress *before = $1;
+         $1 = ilk_lua_record(L, $1_descriptor, sizeof *$1);
+         box_index = lua_gettop(L);
+         if (before != NULL)
+             *$1 = *before;
+         $1->size = sizeof *$1; } %}
+%typemap(argout) ilk_kv_progress *progress = ilk_kv_progress *out_progress;
 
 %define ILK_OPTS_OUT(type)
 %typemap(in, numinputs=0) (type *opts, size_t size)
@@ -289,7 +301,7 @@ ILK_OPTS_OUT(ilk_member_opts)
     int64_t *out_receivers, int64_t *out_lost, int64_t *out_index,
     int64_t *out_left, int64_t *out_waiting, int64_t *out_reached,
     int64_t *out_parties,
-    int64_t *out_id, int64_t *out_count
+    int64_t *out_id, int64_t *out_count, int64_t *out_version
 };
 %typemap(in, numinputs=0) int *out_more (int more = 0) %{ $1 = &more; %}
 %typemap(argout) int *out_more

@@ -10,6 +10,7 @@ local event = require "interlock.event"
 local group = require "interlock.group"
 local guard = require "interlock.guard"
 local inspect = require "interlock.inspect"
+local kv = require "interlock.kv"
 local latch = require "interlock.latch"
 local lock = require "interlock.lock"
 local lock_many = require "interlock.lock_many"
@@ -47,6 +48,9 @@ local worker = require "interlock.worker"
 ---@field group fun(self, name: string): interlock.Group?
 ---@field register fun(self, name: string): interlock.Register?
 ---@field store fun(self, name: string): interlock.Store?
+---@field kv fun(self, name: string): interlock.KV?
+---@field kv_move fun(self, after?: interlock.KVProgress): interlock.KVProgress?, string?, integer?
+---@field kv_move_start fun(self, after?: interlock.KVProgress): interlock.Op?, string?, integer?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
 ---@field inspect_start fun(self, name: string): interlock.Op?, string?, integer?
 ---@field ls fun(self, pattern?: string): string[]?, string?, integer?
@@ -82,6 +86,9 @@ local Client = {
   group = group.open,
   register = register.open,
   store = store.open,
+  kv = kv.open,
+  kv_move = kv.move,
+  kv_move_start = kv.move_start,
   inspect = inspect.inspect,
   inspect_start = inspect.inspect_start,
   ls = inspect.ls,
@@ -176,8 +183,8 @@ end
 --- Return whether the store behind the URL can keep something. One Redis or Valkey
 --- server keeps everything.
 ---@param what string "lock", "rwlock", "many", "semaphore", "election", "queue", "signal",
---- "event", "barrier", "latch", "group", "guard", "list", "recipes", "register", "store", or
---- "detach" for holds that outlive their client: detached and adopted ones
+--- "event", "barrier", "latch", "group", "guard", "list", "recipes", "register", "store", "kv",
+--- or "detach" for holds that outlive their client: detached and adopted ones
 ---@return boolean
 function Client:offers(what)
   local bit = type(what) == "string" and core["ILK_OFFER_" .. what:upper()]

@@ -145,6 +145,20 @@ describe("an operation", function()
       select(3, answers(register:wait_start(register.version, 0))))
   end)
 
+  it("may be a kv's, or a move", function()
+    local kv = client:kv(name)
+
+    assert.is_nil((answers(kv:get_start "k")))
+    local version = answers(kv:put_start("k", "one"))
+    assert.same({ "one", version }, { answers(kv:get_start "k") })
+    assert.is_true(answers(kv:put_start("k", "two", { fast = true })) > version)
+    assert.is_true(answers(kv:delete_start "k") > version)
+    assert.is_nil((answers(kv:get_start "k")))
+    local progress = answers(client:kv_move_start())
+    assert.is_true(progress.done)
+    assert.equal(status.ILK_EINVAL, select(3, client:kv_move_start(progress)))
+  end)
+
   it("may be a latch's or a barrier's", function()
     local latch, phase = client:latch(name, 3), client:barrier(name, 2)
 
