@@ -129,8 +129,8 @@ struct cli_bytes {
 };
 
 extern const struct cli_command cli_break, cli_demo, cli_demo_seller, cli_elect,
-    cli_event, cli_group, cli_inspect, cli_lock, cli_ls, cli_queue, cli_quorum,
-    cli_register, cli_ring, cli_semaphore, cli_server, cli_signal,
+    cli_event, cli_group, cli_inspect, cli_kv, cli_lock, cli_ls, cli_queue,
+    cli_quorum, cli_register, cli_ring, cli_semaphore, cli_server, cli_signal,
     cli_supervise, cli_version, cli_wait_for;
 
 /* options.c. The next option's key and value; 0 at the end of the options;
@@ -149,6 +149,9 @@ int cli_args_done(struct cli_args *args);
 /* Read the word NAME, or NULL, as bytes; with --hex they are decoded in place.
    Returns 0, or a usage error with a message. */
 int cli_args_name(struct cli_args *args, char *word, struct cli_bytes *out);
+/* The same for another word, which a message calls `what`. */
+int cli_args_bytes(struct cli_args *args, char *word, const char *what,
+                   struct cli_bytes *out);
 
 /* help.c. */
 void cli_help(FILE *file, const struct cli_command *command);

@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_lock,  &cli_semaphore, &cli_elect,       &cli_wait_for,  &cli_signal,
-    &cli_event, &cli_group,     &cli_register,    &cli_queue,     &cli_inspect,
-    &cli_ls,    &cli_break,     &cli_demo,        &cli_server,    &cli_quorum,
-    &cli_ring,  &cli_version,   &cli_demo_seller, &cli_supervise,
+    &cli_lock,   &cli_semaphore, &cli_elect,       &cli_wait_for,
+    &cli_signal, &cli_event,     &cli_group,       &cli_register,
+    &cli_kv,     &cli_queue,     &cli_inspect,     &cli_ls,
+    &cli_break,  &cli_demo,      &cli_server,      &cli_quorum,
+    &cli_ring,   &cli_version,   &cli_demo_seller, &cli_supervise,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

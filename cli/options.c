@@ -237,14 +237,15 @@ static int64_t unhex(char *text)
     return (int64_t)(len / 2);
 }
 
-int cli_args_name(struct cli_args *args, char *word, struct cli_bytes *out)
+int cli_args_bytes(struct cli_args *args, char *word, const char *what,
+                   struct cli_bytes *out)
 {
     int64_t len;
 
     args->status = CLI_OK;
     out->data = word;
     if (!word)
-        args->status = cli_usage(args, "NAME is missing");
+        args->status = cli_usage(args, "%s is missing", what);
     else
         out->len = strlen(word);
     if (!word || !args->hex)
@@ -252,6 +253,11 @@ int cli_args_name(struct cli_args *args, char *word, struct cli_bytes *out)
     len = unhex(word);
     out->len = (size_t)len;
     if (len < 0)
-        args->status = cli_usage(args, "NAME is not hexadecimal");
+        args->status = cli_usage(args, "%s is not hexadecimal", what);
     return args->status;
+}
+
+int cli_args_name(struct cli_args *args, char *word, struct cli_bytes *out)
+{
+    return cli_args_bytes(args, word, "NAME", out);
 }

@@ -29,6 +29,7 @@ _interlock_options() {
             --url-file --help
         ;;
     register) echo --timeout --json --hex --quiet --url --url-file --help ;;
+    kv) echo --fast --rate --resume --json --hex --quiet --url --url-file --help ;;
     queue)
         echo --timeout --lease --delay --id --filo --count --reason --lines \
             --jobs --attempts --backoff --kill-after --no-descendants --json \
@@ -59,7 +60,7 @@ _interlock_takes_value() {
         --url | --url-file | --token | --processes | --items | --lease | --think | \
         --timeout | --limit | --permits | --value | --identity | --delay | \
         --id | --data | --count | --reason | --kind | --jobs | --attempts | \
-        --backoff | --layout | --weights | --copies)
+        --backoff | --layout | --weights | --copies | --rate | --resume)
         return 0
         ;;
     esac
@@ -93,8 +94,8 @@ _interlock() {
     local command words
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local all="lock semaphore elect wait signal event group register queue inspect
-        ls break demo server quorum ring version help"
+    local all="lock semaphore elect wait signal event group register kv queue
+        inspect ls break demo server quorum ring version help"
     local kinds="lock semaphore election signal event barrier latch queue group register"
 
     COMPREPLY=()
@@ -130,6 +131,8 @@ _interlock() {
     elif [[ $command == register && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < \
             <(compgen -W "get set cas delete wait" -- "$current")
+    elif [[ $command == kv && $words -eq 0 ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "put get delete move" -- "$current")
     elif [[ $command == queue && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "push pop reserve ack nack bury len \
             peek dead requeue purge show work" -- "$current")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # interlock.fish -- fish completion of the interlock command.
 
-set -l commands lock semaphore elect wait signal event group register queue inspect ls break demo server quorum ring version help
+set -l commands lock semaphore elect wait signal event group register kv queue inspect ls break demo server quorum ring version help
 set -l first "not __fish_seen_subcommand_from $commands"
 
 complete -c interlock -f
@@ -19,6 +19,7 @@ complete -c interlock -n $first -a signal -d 'Send to those who wait'
 complete -c interlock -n $first -a event -d 'An event that stays'
 complete -c interlock -n $first -a group -d 'Be a member, list or watch'
 complete -c interlock -n $first -a register -d 'One value with a version'
+complete -c interlock -n $first -a kv -d 'Values of which the newest wins'
 complete -c interlock -n $first -a queue -d 'Push, take and look at messages'
 complete -c interlock -n $first -a inspect -d 'Show who holds and who waits'
 complete -c interlock -n $first -a ls -d 'List the names in use'
@@ -44,8 +45,8 @@ complete -c interlock -n '__interlock_for lock' -l shared -d 'Share with other r
 complete -c interlock -n '__interlock_for lock semaphore elect group' -l conflict-exit-code -x -d 'Instead of 75'
 complete -c interlock -n '__interlock_for lock semaphore elect group' -l kill-after -x -d 'From TERM to KILL when lost'
 complete -c interlock -n '__interlock_for lock semaphore elect group' -l no-descendants -d 'Only for the command itself'
-complete -c interlock -n '__interlock_for lock semaphore elect signal event group register queue inspect break' -l hex -d 'NAME is in hexadecimal'
-complete -c interlock -n '__interlock_for lock semaphore elect wait signal event group register queue inspect ls break demo server quorum ring version' -l json -d 'Print JSON'
+complete -c interlock -n '__interlock_for lock semaphore elect signal event group register kv queue inspect break' -l hex -d 'NAME is in hexadecimal'
+complete -c interlock -n '__interlock_for lock semaphore elect wait signal event group register kv queue inspect ls break demo server quorum ring version' -l json -d 'Print JSON'
 complete -c interlock -n '__interlock_for break' -l kind -x -a 'lock semaphore election barrier' -d 'What NAME is'
 complete -c interlock -n '__interlock_for break' -l token -x -d 'Only under this token'
 complete -c interlock -n '__interlock_for demo' -l processes -x -d 'How many sellers'
@@ -68,6 +69,10 @@ complete -c interlock -n '__interlock_for group' -l id -x -d 'The id of the memb
 complete -c interlock -n '__interlock_for group' -l data -x -d 'What all can read'
 complete -c interlock -n '__interlock_for group' -a 'join ls watch'
 complete -c interlock -n '__interlock_for register' -a 'get set cas delete wait'
+complete -c interlock -n '__interlock_for kv' -l fast -d 'Do not read the versions first'
+complete -c interlock -n '__interlock_for kv' -l rate -x -d 'Records in a second'
+complete -c interlock -n '__interlock_for kv' -l resume -x -d 'Go on where a move has stopped'
+complete -c interlock -n '__interlock_for kv' -a 'put get delete move'
 complete -c interlock -n '__interlock_for queue' -l lease -x -d 'How long it is ours'
 complete -c interlock -n '__interlock_for queue' -l delay -x -d 'Deliver it no earlier'
 complete -c interlock -n '__interlock_for queue' -l id -x -d 'The same again changes nothing'
@@ -89,4 +94,4 @@ complete -c interlock -n '__interlock_for ring' -l layout -x -a 'ketama tooz' -d
 complete -c interlock -n '__interlock_for ring' -l weights -x -d 'Of the nodes in turn'
 complete -c interlock -n '__interlock_for ring' -l shares -d 'Points as libketama has them'
 complete -c interlock -n '__interlock_for ring' -l copies -x -d 'How many nodes for each key'
-complete -c interlock -n '__interlock_for help' -a 'lock semaphore elect wait signal event group register queue inspect ls break demo server quorum ring version'
+complete -c interlock -n '__interlock_for help' -a 'lock semaphore elect wait signal event group register kv queue inspect ls break demo server quorum ring version'
