@@ -18,6 +18,7 @@ from pathlib import Path
 import interlock
 import pytest
 from awaited import Face, OneTask
+from conformance_kv import KVLines
 from conformance_queue import QueueLines, open_queue
 from conformance_register import RegisterLines
 from conformance_ring import answer as ring_answer
@@ -64,6 +65,7 @@ class Case:
         self.names, self.handles, self.observers = {}, {}, {}
         self.registers = RegisterLines(self.handles)
         self.transactions = TransactionLines(self.handles)
+        self.kvs = KVLines(self.handles)
 
     def run(self, text):
         words = self.split(text)
@@ -150,6 +152,9 @@ class Case:
             assert done is None or done == wanted.decode()
         elif isinstance(handle, (interlock.Store, interlock.Snapshot)):
             done = self.transactions.run(handle, verb, rest, wanted)
+            assert done is None or done == wanted.decode()
+        elif isinstance(handle, interlock.KV):
+            done = self.kvs.run(handle, verb, rest, wanted)
             assert done is None or done == wanted.decode()
         elif isinstance(handle, (interlock.Event, interlock.Barrier, interlock.Latch)):
             self.state_verb(handle, verb, rest, wanted)
@@ -370,6 +375,7 @@ STATES = {
     b"latch": lambda client, name, number: client.latch(name, int(number)),
     b"register": lambda client, name: client.register(name),
     b"store": lambda client, name: client.store(name),
+    b"kv": lambda client, name: client.kv(name),
 }
 
 

@@ -47,6 +47,7 @@ NEEDS = {
         ("join", "group"),
         ("register", "register"),
         ("store", "store"),
+        ("kv", "kv"),
         ("begin", "store"),
         ("snapshot", "store"),
         ("queues?", "queue"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conf_state.c -- the conformance table's events, barriers, latches, registers
- * and stores. */
+/* conf_state.c -- the conformance table's events, barriers, latches, registers,
+ * stores and replicated values. */
 #include "conf_state.h"
 
 #include "cmocka_all.h"
@@ -107,6 +107,8 @@ static int open_handle(conf_state *self, ilk_client *client,
         st = ilk_register_open(&h->reg, client, name->text, name->len, &err);
     else if (is(&words[2], "store"))
         st = ilk_store_open(&h->store, client, name->text, name->len, &err);
+    else if (is(&words[2], "kv"))
+        st = ilk_kv_open(&h->kv, client, name->text, name->len, &err);
     else if (is(&words[2], "begin") || is(&words[2], "snapshot"))
         st = begin(self, &h->txn, words);
     else
@@ -304,6 +306,52 @@ static void run_transaction(ilk_txn *txn, const conf_word *words, int count)
     }
 }
 
+static void look_at_kv(conf_state *self, const conf_state_handle *h,
+                       const conf_word *words, int count)
+{
+    size_t len;
+    const char *value = ilk_kv_entry_value(h->entry, &len);
+
+    if (is(&words[1], "value")) {
+        expect_bytes(words, count, value, len);
+        return;
+    }
+    assert_true(is(&words[1], "version"));
+    if (is(&words[2], ">"))
+        assert_true(h->version > find(self, words[3].text)->version);
+    else
+        assert_int_equal(h->version, find(self, words[3].text)->version);
+}
+
+static ilk_status read_kv(conf_state_handle *h, const conf_word *key)
+{
+    ilk_kv_entry_free(h->entry);
+    h->entry = NULL;
+    return ilk_kv_get(&h->entry, h->kv, key->text, key->len, &err);
+}
+
+static void run_kv(conf_state *self, conf_state_handle *h,
+                   const conf_word *words, int count)
+{
+    const conf_word *verb = &words[1], *key = &words[2], *value = &words[3];
+
+    if (is(verb, "get")) {
+        expect(words, count, read_kv(h, key));
+        if (h->entry)
+            h->version = ilk_kv_entry_version(h->entry);
+    } else if (is(verb, "put") || is(verb, "fast")) {
+        expect(words, count,
+               ilk_kv_put(h->kv, key->text, key->len, value->text, value->len,
+                          is(verb, "fast") ? ILK_KV_FAST : 0, &h->version,
+                          &err));
+    } else if (is(verb, "delete")) {
+        expect(words, count,
+               ilk_kv_delete(h->kv, key->text, key->len, 0, &h->version, &err));
+    } else {
+        look_at_kv(self, h, words, count);
+    }
+}
+
 int conf_state_line(conf_state *self, ilk_client *client,
                     const conf_word *words, int count)
 {
@@ -324,6 +372,8 @@ int conf_state_line(conf_state *self, ilk_client *client,
         run_store(self, h->store, words, count);
     else if (h->txn)
         run_transaction(h->txn, words, count);
+    else if (h->kv)
+        run_kv(self, h, words, count);
     else
         run_register(self, h->reg, words, count);
     return 1;
@@ -338,6 +388,8 @@ void conf_state_free(conf_state *self)
         ilk_register_free(self->handles[i].reg);
         ilk_txn_free(self->handles[i].txn);
         ilk_store_free(self->handles[i].store);
+        ilk_kv_entry_free(self->handles[i].entry);
+        ilk_kv_free(self->handles[i].kv);
     }
     memset(self, 0, sizeof *self);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * conf_state.h -- the statements of the conformance table about events,
- * barriers, latches, registers and stores.
+ * barriers, latches, registers, stores and replicated values.
  *
  *     e = event <name> [ttl_ms=n] | barrier <name> <parties> | latch <name> <n>
  *     e set <data> | clear | wait <ms> | change <ms>   -> STATUS
@@ -18,10 +18,17 @@
  *     t get <key> | put <key> <value> | delete <key> | commit   -> STATUS
  *     t value -> <value>|(nil)   s outcome <transaction> -> committed|aborted
  *
+ *     k = kv <name>
+ *     k put <key> <value> | fast <key> <value> | get <key> | delete <key>
+ *         -> STATUS
+ *     k value -> <value>|(nil)   k version > <other>   k version = <other>
+ *
  * "change" waits past the generation that this handle has last seen; "cas",
  * "delete seen" and the register's "wait" pass the version that it has last
  * seen. A refused "cas" and each "delete" are followed by a "get" before that
- * counts again, because not every language shows what they saw.
+ * counts again, because not every language shows what they saw. A kv's value is what
+ * its last "get" has found, its version that of its last line that has one; "fast" is
+ * a put with ILK_KV_FAST.
  */
 #ifndef ILK__CONF_STATE_H
 #define ILK__CONF_STATE_H
@@ -40,6 +47,9 @@ typedef struct conf_state_handle {
     ilk_register *reg;
     ilk_store *store;
     ilk_txn *txn;
+    ilk_kv *kv;
+    ilk_kv_entry *entry; /* that it has read last */
+    int64_t version;     /* of a kv */
 } conf_state_handle;
 
 typedef struct conf_state {
