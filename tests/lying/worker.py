@@ -77,6 +77,10 @@ VERBS = {
     "store.get": ["store_read"],
     "store.commit": ["store_commit"],
     "store.outcome": ["store_outcome"],
+    "kv.get": ["kv_get"],
+    "kv.put": ["kv_put"],
+    "kv.delete": ["kv_put"],
+    "kv.move": ["kv_move"],
     "group.join": ["group_join"],
     "group.members": ["group_read"],
     "member.update": ["group_update"],
@@ -655,6 +659,45 @@ def confirm_cas(w, name, known, version):
         w.wrong(f"{name}: {version} and {other} were both made on {known}")
 
 
+async def kv(w):
+    name, fast = w.shared("kv"), w.rng.random() < 0.5
+    handle, value = w.client.kv(name), w.world.value(name)
+    what = w.rng.choice(["get", "put", "put", "delete"])
+    if what == "put":
+        version = await w.do("kv.put", handle.put, "k", value, fast=fast)
+    elif what == "delete":
+        version = await w.do("kv.delete", handle.delete, "k", fast=fast)
+    else:
+        entry = await w.do("kv.get", handle.get, "k")
+        version = entry.version if entry else 0
+        if entry and not w.world.given(name, entry.value):
+            w.wrong(f"{name} has {entry.value!r}, which nobody gave")
+    there = int(w.truth.call("HGET", side("kv", name) + "/k", "version") or 0)
+    if version > there:
+        w.wrong(f"{name} is at {there}, kv.{what} saw {version}")
+
+
+async def kv_alone(w):
+    """What nobody else writes is as it was written."""
+    handle = w.client.kv(w.private("kv"))
+    version = await w.do("kv.put", handle.put, "k", b"v")
+    found = await w.do("kv.get", handle.get, "k")
+    if found != (b"v", version):
+        w.wrong(f"{handle.name} has {found}, and was put as version {version}")
+    gone = await w.do("kv.delete", handle.delete, "k")
+    found = await w.do("kv.get", handle.get, "k")
+    if gone <= version or found is not None:
+        w.wrong(f"{handle.name} has {found}, and was deleted as version {gone}")
+
+
+async def kv_move(w):
+    steps = w.client.kv_move()
+    step = steps.__anext__ if w.aio else steps.__next__
+    progress = await w.do("kv.move", step)
+    if not progress.done or progress.looked:
+        w.wrong(f"a single server was looked through: {progress}")
+
+
 async def group(w):
     name = w.shared("group")
     one, id = w.client.group(name), f"{w.label}-{w.world.number()}"
@@ -925,6 +968,10 @@ SCENARIOS = [
         register,
         store,
         store,
+        kv,
+        kv,
+        kv_alone,
+        kv_move,
         group,
         group,
         latch,
