@@ -215,6 +215,15 @@ def use_store(client, _):
         del t["a"]
 
 
+def use_kv(client, _):
+    kv = client.kv(NAME)
+    assert kv.put("a", b"x") < kv.put("a", b"y")
+    assert kv.get("a").value == b"y"
+    assert kv.delete("a")
+    assert kv.get("a") is None
+    assert [step.done for step in client.kv_move()] == [True]
+
+
 def use_group(client, server):
     group = client.group(NAME)
     changes = group.watch(timeout=1)
@@ -301,6 +310,7 @@ USES = {
     "elections": (use_election, ""),
     "events, barriers, latches, registers": (use_states, ""),
     "stores": (use_store, ""),
+    "replicated values": (use_kv, ""),
     "groups": (use_group, ""),
     "signals": (use_signal, ""),
     "listening to a pattern of signals": (use_pattern, ""),
