@@ -20,8 +20,9 @@
  * A get that finds different versions writes the newest one to the servers that
  * have an older one before it returns, and in the background to those that reply
  * later. So a server that was away gets what it has missed when it is read, or by
- * ilk_kv_move(). A deleted key keeps its version for 7 days: a server that was away
- * for longer takes no part until ilk_kv_move() has gone through.
+ * ilk_kv_move(). A deleted key keeps its version until all of its servers have it, and
+ * for 7 days more. A server that was away for longer, or was wiped, or is new, gets what is
+ * written, and its replies do not count until ilk_kv_move() has gone through.
  *
  * Keys: `ilk:kv:{name}/KEY` for each key (of a name with a `}` `ilk:kv=name/KEY/BYTES`,
  * with the number of the key's bytes), `ilk:kv:once:{name}` on a single server, and

@@ -24,9 +24,6 @@ enum { VALUE = 'v', DELETED = 'd' };
 
 enum { KEY_RECORD, KEY_ONCE, KEYS };
 
-/* In the front of the keys: ':' when braces enclose the name (redis/keys.h). */
-enum { TAGGED_AT = sizeof "ilk:kv" - 1 };
-
 static const char *const kinds[KEYS] = {"kv", "kv:once"};
 
 struct ilk_kv {
@@ -248,36 +245,15 @@ static ilk_status check(const kv_request *self, ilk_error *err)
     return ilk__client_enter(self->kv->client, err);
 }
 
-/* `ilk:kv:{name}/KEY`. The other forms of a name do not show where it ends, and have the
- * key's length behind it. 0: no memory. */
-static int make_record(ilk__bytes *out, const ilk__bytes *front,
-                       const kv_request *self)
-{
-    char tail[24] = "";
-    char *at;
-
-    if (front->data[TAGGED_AT] != ':')
-        snprintf(tail, sizeof tail, "/%zu", self->key_len);
-    out->len = front->len + 1 + self->key_len + strlen(tail);
-    out->data = at = ilk__malloc(out->len + 1);
-    if (!at)
-        return 0;
-    memcpy(at, front->data, front->len);
-    at[front->len] = '/';
-    memcpy(at += front->len + 1, self->key, self->key_len);
-    memcpy(at + self->key_len, tail, strlen(tail) + 1);
-    return 1;
-}
-
 /* 0: no memory. */
 static int make_keys(kv_request *self)
 {
-    const ilk__bytes *once = &self->kv->keys[KEY_ONCE];
+    const ilk__bytes *front = self->kv->keys, *once = &front[KEY_ONCE];
 
     self->keys[KEY_ONCE] =
         (ilk__bytes){ilk__memdup(once->data, once->len), once->len};
-    return make_record(&self->keys[KEY_RECORD], &self->kv->keys[KEY_RECORD],
-                       self)
+    return !ilk__part_key(&self->keys[KEY_RECORD], &front[KEY_RECORD],
+                          kinds[KEY_RECORD], self->key, self->key_len, NULL)
            && self->keys[KEY_ONCE].data;
 }
 
