@@ -10,8 +10,8 @@ from shell import ROOT
 
 CLI = ROOT / "cli"
 COMMANDS = [
-    "lock", "semaphore", "elect", "wait", "signal", "event", "group", "register", "queue",
-    "inspect", "ls", "break",
+    "lock", "semaphore", "elect", "wait", "signal", "event", "group", "register", "kv",
+    "queue", "inspect", "ls", "break",
     "demo", "server", "quorum", "ring", "version",
 ]  # fmt: skip
 
@@ -172,6 +172,7 @@ def test_bash_completes_commands():
     assert complete("queue", "pu") == ["push", "purge"]
     assert complete("event", "s") == ["set", "show"]
     assert complete("register", "") == ["get", "set", "cas", "delete", "wait"]
+    assert complete("kv", "") == ["put", "get", "delete", "move"]
     assert complete("ls", "--kind", "ba") == ["barrier"]
 
 

@@ -58,7 +58,7 @@ describe("a kv", function()
   it("has a name, and says so", function()
     assert.equal(("kv %q"):format(kv.name), tostring(kv))
     assert.has_error(function()
-      kv.name = "other"
+      kv.other = 1
     end)
     assert.is_true(client:offers "kv")
   end)
