@@ -18,8 +18,7 @@ enum {
 };
 
 static const struct cli_option options[] = {
-    {"fast", NULL, "put, delete: do not read the servers' versions first",
-     KEY_FAST, 0},
+    {"fast", NULL, "put, delete: do not read versions first", KEY_FAST, 0},
     {"rate", "N", "move: so many records in a second; default 1000", KEY_RATE,
      0},
     {"resume", "WORD", "move: go on where another one has stopped", KEY_RESUME,
