@@ -1,14 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Which transactions of a store are committed or aborted.
+-- Remembering which transactions of a store are committed or aborted.
 --@include store
 
 local DONE_US = 600000000
-
--- Returns its timestamp if it is committed, the time of its abort if it is aborted.
-local function find_done(done, id)
-  return tonumber(redis.call("ZSCORE", done, "c " .. id) or nil),
-    tonumber(redis.call("ZSCORE", done, "a " .. id) or nil)
-end
 
 -- Older ones are removed a few at a time.
 local function note_done(done, member, at, now)

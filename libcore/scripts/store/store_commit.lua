@@ -20,6 +20,7 @@
 --@include store_timestamp
 --@include store_check
 --@include store_write
+--@include store_found
 --@include store_done
 
 local store, done = unpack(KEYS)

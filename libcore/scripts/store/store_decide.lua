@@ -13,6 +13,7 @@
 --@include replicate_effects
 --@include now
 --@include store_place
+--@include store_found
 --@include store_done
 
 local done, store, id, at = KEYS[1], KEYS[2], ARGV[1], number_at(2, 1)

@@ -9,6 +9,7 @@
 --   it is forgotten}
 -- A retry or a late copy finds the same.
 --@include replicate_effects
+--@include store_found
 --@include store_done
 
 -- Half of the time for which transactions are remembered, because the caller's clock may

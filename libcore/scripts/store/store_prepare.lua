@@ -20,7 +20,7 @@
 --@include replicate_effects
 --@include store_timestamp
 --@include store_check
---@include store_done
+--@include store_found
 
 local store, done = unpack(KEYS)
 local id, at, above = ARGV[1], number_at(2, 0), number_at(4, 0)
