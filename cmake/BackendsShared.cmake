@@ -14,7 +14,8 @@ function(ilk_add_shared_test source label timeout)
 endfunction()
 
 ilk_add_shared_test(${ilk_backend_tests}/ut_name_queue.c ut 120)
-ilk_add_shared_test(${ilk_backend_tests}/ut_registers.c ut 120)
+ilk_add_shared_test(${ilk_backend_tests}/ut_registers.c ut 120
+    ${ilk_backend_tests}/noted_calls.c)
 ilk_add_shared_test(${ilk_backend_tests}/ut_contention.c ut 300
     ${ilk_backend_tests}/list_store.c)
 

@@ -1,98 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ut_registers.c -- registers against a store that reports when a test says so.
- *
- * The gateway's functions for backends are this file's: they note each reply.
- */
+/* ut_registers.c -- registers against a store that reports when a test says so. */
 #include "backends/shared/registers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cmocka_all.h"
+#include "noted_calls.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { WORDS = 16, WORD = 100, ERROR = -1, BROKEN = -2, NUMBER = 7, KEYS = 4 };
-
-/* ---- requests and their replies ------------------------------------------ */
-
-typedef struct call {
-    ilk__gateway_request request; /* the first member */
-    ilk__reply words[WORDS];
-    ilk__reply *pointers[WORDS];
-    char texts[WORDS][WORD];
-    int replies, code;
-    int64_t numbers[4]; /* behind the code */
-    char text[1024];    /* an error, or the whole of a long reply */
-} call;
-
-static char message[512]; /* the last one */
-static int message_count;
-
-void ilk__gateway_reply(ilk__gateway_request *request, int code,
-                        const char *types, ...)
-{
-    call *c = (call *)request;
-    va_list args;
-
-    va_start(args, types);
-    c->replies++;
-    c->code = code;
-    for (size_t i = 0; types[i]; i++)
-        c->numbers[i] = va_arg(args, int64_t);
-    va_end(args);
-}
-
-void ilk__gateway_reply_text(ilk__gateway_request *request, const void *text,
-                             size_t len)
-{
-    call *c = (call *)request;
-
-    c->replies++;
-    assert_true(len < sizeof c->text);
-    memcpy(c->text, text, len);
-    c->text[len] = '\0';
-    c->code = (int)(strtoll(strchr(c->text, ':') + 1, NULL, 10)
-                    - ilk__reply_head(NUMBER, 0));
-}
-
-void ilk__gateway_reply_error(ilk__gateway_request *request, const char *text)
-{
-    call *c = (call *)request;
-
-    c->replies++;
-    c->code = ERROR;
-    snprintf(c->text, sizeof c->text, "%s", text);
-}
-
-void ilk__gateway_break(ilk__gateway_request *request)
-{
-    call *c = (call *)request;
-
-    c->replies++;
-    c->code = BROKEN;
-}
-
-size_t ilk__gateway_publish(ilk__gateway *gateway, ilk__span pattern,
-                            ilk__span channel, ilk__span data)
-{
-    (void)gateway;
-    assert_null(pattern.at);
-    snprintf(message, sizeof message, "%.*s %.*s", (int)channel.len, channel.at,
-             (int)data.len, data.at);
-    message_count++;
-    return 1;
-}
-
-void ilk__gateway_wake(ilk__gateway *gateway)
-{
-    (void)gateway;
-}
 
 /* ---- a store ------------------------------------------------------------- */
 
@@ -163,34 +81,12 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Arguments up to NULL, behind the keys of the register `r`. */
-static void ask(call *c, int script, ...)
-{
-    static const char *const keys[KEYS] = {"r", "once", "wait", "live"};
-    const char *word;
-    size_t count = 0;
-    va_list args;
+static const char *const keys[] = {"r", "once", "wait", "live", NULL};
 
-    memset(c, 0, sizeof *c);
-    va_start(args, script);
-    while (count < KEYS || (word = va_arg(args, const char *)) != NULL) {
-        snprintf(c->texts[count], WORD, "%s",
-                 count < KEYS ? keys[count] : word);
-        c->words[count] = (ilk__reply){.type = ILK__REPLY_STR,
-                                       .str = c->texts[count],
-                                       .len = strlen(c->texts[count])};
-        c->pointers[count] = &c->words[count];
-        count++;
-    }
-    va_end(args);
-    c->request = (ilk__gateway_request){.script = script,
-                                        .keys = c->pointers,
-                                        .key_count = KEYS,
-                                        .args = c->pointers + KEYS,
-                                        .arg_count = count - KEYS,
-                                        .number = NUMBER};
-    assert_int_equal(1, ilk__registers_call(registers, &c->request));
-}
+/* Arguments up to NULL. */
+#define ask(c, script, ...)                                                    \
+    (make_call((c), (script), keys, __VA_ARGS__),                              \
+     assert_int_equal(1, ilk__registers_call(registers, &(c)->request)))
 
 static void ask_wait(call *c, const char *entry, const char *known)
 {

@@ -119,7 +119,8 @@ static void was_read(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 void ilk__etcd_register_read(void *self, ilk__register_name *name,
                              ilk__gateway_request *request)
 {
-    const ilk__etcd_op get = ilk__etcd_get(name->key.data, name->key.len);
+    const ilk__etcd_op get =
+        ilk__etcd_get(name->state.key.data, name->state.key.len);
     const ilk__etcd_txn txn = {
         .then_ops = &get, .then_count = 1, .may_repeat = 1};
     ilk__etcd_step *step = ilk__etcd_step_new(self, was_read, NULL, NULL, NULL);
@@ -272,7 +273,7 @@ static void commit(ilk__etcd_step *step, ilk__bytes once, ilk__bytes value)
     static const char deleted[] = {DELETED};
     const ilk__etcd_store *store = step->store;
     const etcd_change *work = step->context;
-    const ilk__bytes key = work->name->key;
+    const ilk__bytes key = work->name->state.key;
     const ilk__etcd_op puts[] = {
         {.kind = ILK__ETCD_PUT,
          .key = {key.data, key.len},
@@ -385,7 +386,7 @@ static void on_news(void *owner, const ilk__etcd_news *news)
 static void begin_watch(etcd_register *at)
 {
     const ilk__etcd_watch_request request = {
-        .key = {at->name->key.data, at->name->key.len}};
+        .key = {at->name->state.key.data, at->name->state.key.len}};
 
     if (ilk__etcd_watch_begin(&at->watch, at->store->client, &request, 0,
                               on_news, at))

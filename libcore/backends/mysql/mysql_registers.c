@@ -48,7 +48,8 @@ static ilk__span name_in(const ilk__register_name *name)
 {
     const size_t front = strlen("ilk:register:{");
 
-    return (ilk__span){name->key.data + front, name->key.len - front - 1};
+    return (ilk__span){name->state.key.data + front,
+                       name->state.key.len - front - 1};
 }
 
 static ilk__mysql_subject subject_of(const ilk__mysql *self,

@@ -22,27 +22,16 @@
 #ifndef ILK__REGISTERS_H
 #define ILK__REGISTERS_H
 
-#include "base/table.h"
-#include "base/timer.h"
 #include "gateway/register_replies.h"
-#include "redis/keys.h"
+#include "state_names.h"
 
 typedef struct ilk__registers ilk__registers;
-typedef struct ilk__register_waiter ilk__register_waiter;
 
 /* A register with requests or waiters of this client. */
 typedef struct ilk__register_name {
-    ilk__bytes key; /* keys[0] of the requests: in its own memory */
-    void *at_store; /* the store's own; forget_name() frees it */
-
-    /* registers.c only */
-    ilk__node by_key;
-    ilk__registers *of;
-    ilk__register_waiter *waiters;
-    size_t requests; /* that the store works on */
-    int is_watched;
-    ilk__timer timer; /* to forget it */
-    char text[];
+    ilk__state_name state; /* first */
+    void *at_store;        /* the store's own; forget_name() frees it */
+    int is_watched;        /* registers.c only */
 } ilk__register_name;
 
 /* The work of a store; `self` is the backend's own. */

@@ -64,8 +64,9 @@ static ilk__zk_register *find_register(ilk__zk *store, ilk__register_name *name)
         return at;
     at = ilk__calloc(1, sizeof *at);
     if (at)
-        at->path = ilk__zk_path_of(store->path,
-                                   (ilk__span){name->key.data, name->key.len});
+        at->path =
+            ilk__zk_path_of(store->path, (ilk__span){name->state.key.data,
+                                                     name->state.key.len});
     if (!at || !at->path) {
         ilk__free(at);
         return NULL;
