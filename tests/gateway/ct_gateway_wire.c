@@ -423,6 +423,29 @@ static void even_there_a_token_s_requests_come_one_after_another(void **state)
     wire_close(&self);
 }
 
+static void members_of_a_group_wait_for_their_own_requests_only(void **state)
+{
+    const char *const one[] = {"one", "token", "30000", "1", NULL};
+    const char *const two[] = {"two", "other", "30000", "1", NULL};
+    wire self;
+
+    (void)state;
+    held_backend.keeps_order = 0;
+    wire_open(&self, "held://");
+    wire_call(self.fd, ILK__SCRIPT_GROUP_RENEW, 6, one);
+    wire_call(self.fd, ILK__SCRIPT_GROUP_RENEW, 6, two); /* same keys */
+    wire_call(self.fd, ILK__SCRIPT_GROUP_RENEW, 6, one);
+    wire_put(&self, "*1\r\n$4\r\nPING\r\n");
+    await_called(2);
+    fixture_sleep_ms(50);
+    assert_int_equal(called(), 2);
+    release(&self);
+    wire_receives(&self, "*1\r\n:70\r\n*1\r\n:70\r\n*1\r\n:70\r\n+PONG\r\n");
+    assert_int_equal(called(), 3);
+    wire_close(&self);
+    held_backend.keeps_order = 1;
+}
+
 /* ---- limits ---------------------------------------------------------------- */
 
 static void more_requests_are_read_when_there_is_room(void **state)
@@ -658,6 +681,7 @@ int main(void)
         cmocka_unit_test(
             where_the_store_keeps_the_order_requests_are_called_at_once),
         cmocka_unit_test(even_there_a_token_s_requests_come_one_after_another),
+        cmocka_unit_test(members_of_a_group_wait_for_their_own_requests_only),
         cmocka_unit_test(more_requests_are_read_when_there_is_room),
         cmocka_unit_test(a_connection_too_many_is_refused),
         cmocka_unit_test(a_command_may_be_longer_than_a_reply),

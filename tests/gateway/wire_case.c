@@ -70,13 +70,18 @@ void wire_is_closed(const wire *self)
 
 void wire_call(int fd, int script, size_t key_count, const char *const *args)
 {
-    static char keys[5][32] = {"wire", "ilk:lock:fence:{wire}",
-                               "ilk:lock:wait:{wire}", "ilk:lock:live:{wire}",
-                               "ilk:lock:readers:{wire}"};
-    ilk__bytes items[5];
+    enum { KEYS = 6 };
+    static char keys[KEYS][32] = {"wire",
+                                  "ilk:lock:fence:{wire}",
+                                  "ilk:lock:wait:{wire}",
+                                  "ilk:lock:live:{wire}",
+                                  "ilk:lock:readers:{wire}",
+                                  "ilk:other:{wire}"};
+    ilk__bytes items[KEYS];
     ilk__command command;
     ilk__buf text = {0};
 
+    assert_true(key_count <= KEYS);
     for (size_t i = 0; i < key_count; i++)
         items[i] = (ilk__bytes){keys[i], strlen(keys[i])};
     ilk__command_init(&command);

@@ -19,6 +19,7 @@
  *     that one, and the backend keeps their order
  *     the requests of one connection that have a key in common are called in
  *     their order; unless it keeps_order, each when the one before has its reply
+ *     (but those about two members of one group have no such order)
  *     a request stays valid until it has its reply, also when nobody waits for
  *     the reply any more
  *
