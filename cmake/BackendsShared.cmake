@@ -16,6 +16,8 @@ endfunction()
 ilk_add_shared_test(${ilk_backend_tests}/ut_name_queue.c ut 120)
 ilk_add_shared_test(${ilk_backend_tests}/ut_registers.c ut 120
     ${ilk_backend_tests}/noted_calls.c)
+ilk_add_shared_test(${ilk_backend_tests}/ut_groups.c ut 120
+    ${ilk_backend_tests}/noted_calls.c)
 ilk_add_shared_test(${ilk_backend_tests}/ut_contention.c ut 300
     ${ilk_backend_tests}/list_store.c)
 

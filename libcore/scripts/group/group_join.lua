@@ -8,8 +8,8 @@
 -- KEYS members, data, wait, live, changed, gone
 -- ARGV id, token, data, lease ms, limit
 -- returns {HELD, lease, clients still to be notified, 0} | {BUSY, ms left of the
---   lease of the member with this id} | {REFUSED} (nobody joined: this user may not
---   PUBLISH to those who watch)
+--   lease of the member with this id; -1: another store, which does not say} |
+--   {REFUSED} (nobody joined: this user may not PUBLISH to those who watch)
 -- A retry under the same token finds itself in and gets a fresh lease. A late copy
 -- joins again, until its lease ends.
 --@include now

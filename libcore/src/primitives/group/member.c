@@ -228,16 +228,24 @@ static void ask_join(ilk__op *op)
     ilk__command_add_int(&op->command, ILK__STATE_NOTIFY);
 }
 
+/* left_ms: of its lease; -1: the store does not say. */
+static ilk__act has_other(ilk__op *op, int64_t left_ms)
+{
+    if (left_ms < 0)
+        return ilk__op_fail(op, ILK_EHELD,
+                            "a member with this id is in the group");
+    return ilk__op_fail(op, ILK_EHELD,
+                        "a member with this id is in the group, for %lld ms "
+                        "more unless its lease is renewed",
+                        (long long)left_ms);
+}
+
 static ilk__act joined(ilk__op *op, const ilk__reply *reply)
 {
     member_request *self = op->subject;
 
     switch (ilk__script_code(reply)) {
-    case ILK__CODE_BUSY:
-        return ilk__op_fail(op, ILK_EHELD,
-                            "a member with this id is in the group, for %lld "
-                            "ms more unless its lease is renewed",
-                            (long long)ilk__script_int(reply, 0));
+    case ILK__CODE_BUSY: return has_other(op, ilk__script_int(reply, 0));
     case ILK__CODE_REFUSED:
         return ilk__op_fail(op, ILK_EAUTH,
                             "this user may not PUBLISH to ilk:inbox:*, so that "
