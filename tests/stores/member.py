@@ -26,6 +26,7 @@ class Served:
         self.news = self.client.notifications()
         self.lock: interlock.Lock | None = None
         self.election: interlock.Election | None = None
+        self.member: interlock.Member | None = None
 
     def acquire(self, name: str, ttl: float, wait: float) -> int:
         """The fence; 0 when it did not come in time."""
@@ -35,6 +36,13 @@ class Served:
     def campaign(self, name: str, ttl: float, value: str) -> int:
         self.election = self.client.election(name, ttl=ttl, value=value.encode())
         return self.election.term if self.election.campaign(60) else 0
+
+    def join(self, group: str, id: str, ttl: float) -> bool:
+        self.member = self.client.group(group).join(id, ttl=ttl)
+        return self.member.held
+
+    def leave(self) -> bool:
+        return bool(self.member and self.member.leave())
 
     def held(self) -> bool:
         return bool(self.lock and self.lock.held)

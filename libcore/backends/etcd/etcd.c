@@ -4,7 +4,7 @@
  *
  *     etcd://host[:port],host[:port]...[?options]
  *
- * Registers are in etcd_registers.c. Locks, read/write locks, semaphores and elections
+ * Registers are in etcd_registers.c, groups in etcd_groups.c. Locks, read/write locks, semaphores and elections
  * are a contention store, with the
  * keys and the order of clientv3's concurrency.Mutex and Election (see
  * etcd_keys.c), so clientv3, jetcd, `etcdctl lock N` and `etcdctl elect N` exclude
@@ -43,6 +43,15 @@ static const ilk__register_store register_store = {
     .forget_name = ilk__etcd_register_forget,
 };
 
+static const ilk__group_store group_store = {
+    .join = ilk__etcd_group_join,
+    .renew = ilk__etcd_group_renew,
+    .update = ilk__etcd_group_update,
+    .leave = ilk__etcd_group_leave,
+    .list = ilk__etcd_group_list,
+    .forget_name = ilk__etcd_group_forget,
+};
+
 /* ---- opening and closing ------------------------------------------------- */
 
 static void close_etcd(void *self)
@@ -53,6 +62,7 @@ static void close_etcd(void *self)
     ilk__contention_free(store->contention);
     ilk__etcd_close(store->client); /* ends all steps */
     ilk__registers_free(store->registers);
+    ilk__groups_free(store->groups);
     while (store->leases) {
         store->leases->refs = 1;
         ilk__etcd_lease_unref(store->leases);
@@ -78,7 +88,8 @@ static ilk_status open_etcd(void **out, ilk__gateway *gateway,
         store->contention =
             ilk__contention_new(gateway, &contention_store, store);
         store->registers = ilk__registers_new(gateway, &register_store, store);
-        if (!store->contention || !store->registers)
+        store->groups = ilk__groups_new(gateway, &group_store, store);
+        if (!store->contention || !store->registers || !store->groups)
             st = ilk__fail(err, ILK_ENOMEM, "out of memory");
     }
     if (st) {
@@ -102,7 +113,8 @@ static void call(void *self, ilk__gateway_request *request)
 {
     ilk__etcd_store *store = self;
 
-    if (!ilk__registers_call(store->registers, request))
+    if (!ilk__groups_call(store->groups, request)
+        && !ilk__registers_call(store->registers, request))
         ilk__contention_call(store->contention, request);
 }
 
@@ -144,6 +156,7 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
     *until = ilk__sooner(*until, store->due);
     *until = ilk__sooner(*until, ilk__registers_due(store->registers));
     *until = ilk__sooner(*until, store->registers_due);
+    *until = ilk__sooner(*until, ilk__groups_due(store->groups));
     return ilk__etcd_prepare(store->client, fds, room, until);
 }
 
@@ -157,6 +170,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     ilk__etcd_names_fire(store, ilk__now_ms());
     ilk__registers_fire(store->registers, ilk__now_ms());
     ilk__etcd_registers_fire(store, ilk__now_ms());
+    ilk__groups_fire(store->groups, ilk__now_ms());
 }
 
 /* ---- the backend --------------------------------------------------------- */
@@ -165,7 +179,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     {                                                                          \
         .scheme = (url_scheme), .store = "etcd", .also = (other),              \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_RWLOCK | ILK_OFFER_SEMAPHORE      \
-                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER,                   \
+                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP, \
         .open = open_etcd, .close = close_etcd, .abandon = abandon,            \
         .call = call, .contact = contact, .prepare = prepare, .polled = polled \
     }

@@ -157,7 +157,7 @@ static ilk__etcd_lease *begin(ilk__etcd_store *store, int64_t wanted_s)
     }
     lease->next = store->leases;
     store->leases = lease;
-    ilk__etcd_step_grant(step, wanted_s);
+    ilk__etcd_step_grant(step, 0, wanted_s);
     return lease;
 }
 

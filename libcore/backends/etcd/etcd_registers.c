@@ -175,7 +175,7 @@ static int has_lease(ilk__etcd_store *store, etcd_change *work,
     step->context = work;
     step->number = ttl_s;
     work->grants = loan;
-    ilk__etcd_step_grant(step, ttl_s);
+    ilk__etcd_step_grant(step, 0, ttl_s);
     return 0;
 }
 

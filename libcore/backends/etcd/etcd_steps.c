@@ -116,10 +116,16 @@ void ilk__etcd_step_commit(ilk__etcd_step *step, const ilk__etcd_txn *txn)
                ilk__etcd_commit(step->store->client, txn, 0, answered, step));
 }
 
-void ilk__etcd_step_grant(ilk__etcd_step *step, int64_t ttl_s)
+void ilk__etcd_step_grant(ilk__etcd_step *step, int64_t lease, int64_t ttl_s)
 {
-    note_begun(step, ilk__etcd_grant(step->store->client, 0, ttl_s, 0, answered,
-                                     step));
+    note_begun(step, ilk__etcd_grant(step->store->client, lease, ttl_s, 0,
+                                     answered, step));
+}
+
+void ilk__etcd_step_revoke(ilk__etcd_step *step, int64_t lease)
+{
+    note_begun(step,
+               ilk__etcd_revoke(step->store->client, lease, 0, answered, step));
 }
 
 void ilk__etcd_step_keep_alive(ilk__etcd_step *step, int64_t lease)

@@ -22,6 +22,7 @@
 #define ILK__ETCD_STORE_H
 
 #include "../shared/contention.h"
+#include "../shared/groups.h"
 #include "../shared/name_queue.h"
 #include "../shared/registers.h"
 #include "etcd_client.h"
@@ -166,6 +167,7 @@ struct ilk__etcd_store {
     struct etcd_register *registers_watched; /* etcd_registers.c only */
     int64_t registers_due;
     ilk__etcd_loan once, deleted; /* of the keys of changes, of deleted ones */
+    ilk__groups *groups;
     ilk__etcd_lease *leases;
     ilk__etcd_name *names;
     ilk__table by_key; /* entries */
@@ -222,7 +224,9 @@ void ilk__etcd_step_free(ilk__etcd_step *step); /* one that was not sent */
 /* Send it. `then` is always called, also at once with an error; a step NULL is not
  * allowed. */
 void ilk__etcd_step_commit(ilk__etcd_step *step, const ilk__etcd_txn *txn);
-void ilk__etcd_step_grant(ilk__etcd_step *step, int64_t ttl_s);
+/* lease 0: the server chooses the number. */
+void ilk__etcd_step_grant(ilk__etcd_step *step, int64_t lease, int64_t ttl_s);
+void ilk__etcd_step_revoke(ilk__etcd_step *step, int64_t lease);
 void ilk__etcd_step_keep_alive(ilk__etcd_step *step, int64_t lease);
 void ilk__etcd_step_time_to_live(ilk__etcd_step *step, int64_t lease);
 void ilk__etcd_step_ask_status(ilk__etcd_step *step);
@@ -327,6 +331,23 @@ ilk_status ilk__etcd_register_watch(void *self, ilk__register_name *name,
                                     int begins);
 void ilk__etcd_register_forget(void *self, ilk__register_name *name);
 void ilk__etcd_registers_fire(ilk__etcd_store *store, int64_t now);
+
+/* ---- etcd_groups.c ---------------------------------------------------------- */
+
+void ilk__etcd_group_join(void *self, ilk__group_name *name,
+                          const ilk__group_member *member,
+                          ilk__gateway_request *request);
+void ilk__etcd_group_renew(void *self, ilk__group_name *name,
+                           const ilk__group_member *member,
+                           ilk__gateway_request *request);
+void ilk__etcd_group_update(void *self, ilk__group_name *name,
+                            const ilk__group_member *member,
+                            ilk__gateway_request *request);
+void ilk__etcd_group_leave(void *self, ilk__group_name *name,
+                           const ilk__group_member *member,
+                           ilk__gateway_request *request);
+void ilk__etcd_group_list(void *self, ilk__group_name *name, int watches);
+void ilk__etcd_group_forget(void *self, ilk__group_name *name);
 
 /* ---- etcd_inspect.c -------------------------------------------------------- */
 

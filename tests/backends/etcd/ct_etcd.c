@@ -663,6 +663,51 @@ static void a_join_that_is_executed_late_ends_as_well(void **state)
     ilk_client_free(other);
 }
 
+static ilk_member *open_member(ilk_client *client, const char *name,
+                               const char *id, int64_t ttl_ms)
+{
+    ilk_member_opts opts;
+    ilk_member *member;
+    ilk_group *group;
+
+    ilk_member_opts_init(&opts, sizeof opts);
+    opts.ttl_ms = ttl_ms;
+    assert_status(ILK_OK,
+                  ilk_group_open(&group, client, name, strlen(name), &err));
+    assert_status(ILK_OK,
+                  ilk_member_open(&member, group, id, strlen(id), &opts, &err));
+    ilk_group_free(group);
+    return member;
+}
+
+/* The lease that it names was revoked by the leave. */
+static void a_member_that_joins_after_its_leave_is_refused(void **state)
+{
+    etcd_relay *relay = etcd_relay_start(etcd.port);
+    ilk_client *client;
+    ilk_member *member;
+    char url[96];
+
+    (void)state;
+    assert_non_null(relay);
+    snprintf(url, sizeof url, "etcd://127.0.0.1:%d?reply_timeout_ms=400",
+             etcd_relay_port(relay));
+    client = open_client_at(url);
+    member = open_member(client, "crew", "latecomer", TTL_MS);
+    etcd_relay_hold(relay, "latecomer", 0);
+    while (ilk_member_join(member, "x", 1, &err) != ILK_OK)
+        assert_int_equal(ILK_EUNKNOWN, err.code);
+    assert_true(etcd_relay_has_held(relay));
+    assert_int_equal(1, count_keys("ilk:group:{crew}/"));
+    assert_status(ILK_OK, ilk_member_leave(member, &err));
+    etcd_relay_let_go(relay);
+    nap((int)patience(1000));
+    assert_int_equal(0, count_keys("ilk:group:{crew}/"));
+    ilk_member_free(member);
+    ilk_client_free(client);
+    etcd_relay_stop(relay);
+}
+
 /* Its join comes to a server that is silent for a while. Whose clock runs out first
  * decides: the core's, which repeats the request, or the backend's, which refuses it
  * as one that has not joined, and then the acquire has ended. The client's other lock
@@ -966,6 +1011,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_is_killed_and_comes_back_loses_nothing),
         cmocka_unit_test(a_join_without_an_answer_leaves_nothing_behind),
         cmocka_unit_test(a_join_that_is_executed_late_ends_as_well),
+        cmocka_unit_test(a_member_that_joins_after_its_leave_is_refused),
         cmocka_unit_test(a_place_lost_after_a_late_join_is_taken_again),
         cmocka_unit_test(a_move_that_is_executed_late_takes_no_hold_away),
         cmocka_unit_test(a_leader_may_move_and_end),

@@ -89,7 +89,7 @@ size_t ilk__gateway_publish(ilk__gateway *gateway, ilk__span pattern,
 
 /* ---- the client ---------------------------------------------------------- */
 
-typedef enum call_kind { NONE, LATER, TXN, GRANT, KEEP } call_kind;
+typedef enum call_kind { NONE, LATER, TXN, GRANT, REVOKE, KEEP } call_kind;
 
 /* A call without an answer. */
 typedef struct call {
@@ -199,6 +199,15 @@ ilk_status ilk__etcd_grant(ilk__etcd *client, int64_t lease, int64_t ttl_s,
     (void)ttl_s;
     (void)reply_ms;
     (void)note(GRANT, done, owner);
+    return ILK_OK;
+}
+
+ilk_status ilk__etcd_revoke(ilk__etcd *client, int64_t lease, int64_t reply_ms,
+                            ilk__etcd_done done, void *owner)
+{
+    (void)client;
+    (void)reply_ms;
+    note(REVOKE, done, owner)->lease = lease;
     return ILK_OK;
 }
 
