@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# libinterlock-zookeeper.so: locks, elections and registers in ZooKeeper. It needs its client
-# library without threads, libzookeeper_st (Debian: libzookeeper-st-dev), whose
+# libinterlock-zookeeper.so: locks, elections, registers and groups in ZooKeeper. It needs
+# its client library without threads, libzookeeper_st (Debian: libzookeeper-st-dev), whose
 # loop is the caller's.
 find_path(ILK_ZOOKEEPER_INCLUDE zookeeper/zookeeper.h)
 find_library(ILK_ZOOKEEPER_LIBRARY NAMES zookeeper_st)

@@ -4,8 +4,8 @@
  *
  *     zookeeper://[user:password@]host[:port],host[:port],...[/path][?options]
  *
- * Registers are in zookeeper_registers.c. Locks, read/write locks, semaphores and
- * elections as a contention store. A lock has the nodes of Curator's InterProcessMutex,
+ * Registers are in zookeeper_registers.c, groups in zookeeper_groups.c. Locks, read/write
+ * locks, semaphores and elections are a contention store. A lock has the nodes of Curator's InterProcessMutex,
  * see zookeeper_nodes.c. A hold's fence is the czxid of its node. The client library is
  * the one without threads.
  */
@@ -51,6 +51,15 @@ static const ilk__register_store register_store = {
     .change = ilk__zk_register_change,
     .watch = ilk__zk_register_watch,
     .forget_name = ilk__zk_register_forget,
+};
+
+static const ilk__group_store group_store = {
+    .join = ilk__zk_group_join,
+    .renew = ilk__zk_group_renew,
+    .update = ilk__zk_group_update,
+    .leave = ilk__zk_group_leave,
+    .list = ilk__zk_group_list,
+    .forget_name = ilk__zk_group_forget,
 };
 
 /* ---- the URL ------------------------------------------------------------- */
@@ -237,6 +246,8 @@ static void close_zookeeper(void *self)
     ilk__zk_jobs_break(store);
     ilk__contention_free(store->contention);
     ilk__registers_free(store->registers);
+    ilk__groups_free(store->groups);
+    ilk__zk_groups_close(store);
     if (store->password)
         ilk__wipe(store->password, strlen(store->password));
     for (size_t i = 0; i < store->host_count; i++)
@@ -265,7 +276,8 @@ static ilk_status open_zookeeper(void **out, ilk__gateway *gateway,
         store->contention =
             ilk__contention_new(gateway, &contention_store, store);
         store->registers = ilk__registers_new(gateway, &register_store, store);
-        if (!store->contention || !store->registers)
+        store->groups = ilk__groups_new(gateway, &group_store, store);
+        if (!store->contention || !store->registers || !store->groups)
             st = ilk__fail(err, ILK_ENOMEM, "out of memory");
     }
     if (st) {
@@ -305,7 +317,8 @@ static void call(void *self, ilk__gateway_request *request)
 {
     ilk__zk *store = self;
 
-    if (!ilk__registers_call(store->registers, request))
+    if (!ilk__groups_call(store->groups, request)
+        && !ilk__registers_call(store->registers, request))
         ilk__contention_call(store->contention, request);
 }
 
@@ -324,7 +337,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     {                                                                          \
         .scheme = (url_scheme), .store = "ZooKeeper", .also = (other),         \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_RWLOCK | ILK_OFFER_SEMAPHORE      \
-                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER,                   \
+                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP, \
         .open = (opens), .close = close_zookeeper, .abandon = abandon,         \
         .call = call, .contact = ilk__zk_contact, .prepare = prepare,          \
         .polled = polled                                                       \

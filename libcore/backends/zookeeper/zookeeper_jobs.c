@@ -18,6 +18,7 @@ void ilk__zk_job_unref(ilk__zk_job *job)
         ilk__free(job->targets[i]);
     ilk__free(job->targets);
     ilk__free(job->token.data);
+    ilk__free(job->path);
     ilk__zk_name_unref(job->name);
     ilk__free(job);
 }
@@ -59,7 +60,7 @@ void ilk__zk_job_start(ilk__zk_job *job)
 {
     ilk__zk *store = job->store;
     const int64_t reply_ms =
-        job->name || job->of_register
+        job->name || job->of_register || job->is_of_group
             ? store->reply_ms /* else the core connects */
             : ilk__sooner(store->reply_ms, store->connect_ms);
 
@@ -133,6 +134,8 @@ void ilk__zk_jobs_break(ilk__zk *store)
 
         if (job->of_register)
             ilk__register_change_failed(job->of_register, job->request, NULL);
+        else if (job->is_of_group)
+            ilk__zk_group_break(job);
         else if (!job->name) /* contention breaks the others */
             ilk__gateway_break(job->request);
         ilk__zk_job_over(job);

@@ -554,8 +554,10 @@ void ilk__zk_watch_fired(ilk__zk *store, const ilk__zk_op *op)
     ilk__zk_name *name = find_number(store, op->watch_for);
     const char *slash = strrchr(op->text ? op->text : "", '/');
 
-    if (!name)
+    if (!name) {
         ilk__zk_register_watch_fired(store, op->watch_for);
+        ilk__zk_group_watch_fired(store, op);
+    }
     if (!name || !name->contended)
         return;
     if (name->watched && slash && strcmp(slash + 1, name->watched) == 0) {
@@ -594,6 +596,7 @@ void ilk__zk_names_session_lost(ilk__zk *store)
     ilk__contender *one = NULL;
 
     ilk__zk_registers_read_again(store);
+    ilk__zk_groups_session_lost(store);
     for (ilk__zk_name *name = store->names; name; name = name->next) {
         unwatch(name);
         name->watches_all = name->observer_is_set = 0;

@@ -69,6 +69,7 @@ void ilk__zk_op_free(ilk__zk_op *op)
         ilk__free(op->acl.data[i].id.id);
     }
     ilk__free(op->acl.data);
+    ilk__free(op->child);
     ilk__free(op->text);
     ilk__free(op);
 }
@@ -200,7 +201,8 @@ static void has_acl(int rc, struct ACL_vector *acl, struct Stat *stat,
 
 /* ---- watches and the session --------------------------------------------- */
 
-/* The context is the number of a name or a register, which may be forgotten by now. */
+/* The context is the number of a name, a register or a group, which may be forgotten by
+ * now. */
 static void on_watch(zhandle_t *handle, int type, int state, const char *path,
                      void *context)
 {

@@ -480,6 +480,7 @@ static void send_heartbeat(ilk__zk *store, int64_t now)
         store->has_missed = 0;
         ilk__zk_names_resume(store);
         ilk__zk_registers_read_again(store);
+        ilk__zk_groups_list_again(store);
     }
     if (store->state == ILK__ZK_PREPARES) {
         store->made = 0;
@@ -504,6 +505,8 @@ static void work(ilk__zk *store)
     send_heartbeat(store, now);
     ilk__contention_fire(store->contention, now);
     ilk__registers_fire(store->registers, now);
+    ilk__groups_fire(store->groups, now);
+    ilk__zk_members_fire(store, now);
     ilk__zk_jobs_fire(store, now);
     ilk__zk_names_fire(store, now);
     ilk__zk_names_flush(store);
@@ -590,6 +593,8 @@ size_t ilk__zk_prepare(ilk__zk *store, struct pollfd *fds, size_t room,
     *until = ilk__sooner(*until, store->due);
     *until = ilk__sooner(*until, ilk__contention_due(store->contention));
     *until = ilk__sooner(*until, ilk__registers_due(store->registers));
+    *until = ilk__sooner(*until, ilk__groups_due(store->groups));
+    *until = ilk__sooner(*until, ilk__timers_next(&store->member_timers));
     return count;
 }
 

@@ -10,6 +10,7 @@
  *                         ilk__zk_op      one request
  *                         ilk__zk_job     inspections and the like: some requests
  *     registers           ilk__zk_register, jobs        one node for each
+ *     groups              ilk__zk_group, jobs           a parent, a child for each member
  *
  * The library's callbacks only collect what they bring, in order; it is acted upon
  * when the library has returned. All requests of a session's connection are executed
@@ -24,6 +25,7 @@
 #define ILK__ZOOKEEPER_STORE_H
 
 #include "../shared/contention.h"
+#include "../shared/groups.h"
 #include "../shared/name_queue.h"
 #include "../shared/registers.h"
 #include "base/clock.h"
@@ -37,6 +39,8 @@ typedef struct ilk__zk_entry ilk__zk_entry;
 typedef struct ilk__zk_name ilk__zk_name;
 typedef struct ilk__zk_job ilk__zk_job;
 typedef struct ilk__zk_register ilk__zk_register;
+typedef struct ilk__zk_group ilk__zk_group;
+typedef struct ilk__zk_member ilk__zk_member;
 
 enum {
     ILK__ZK_ATTEMPTS = 8,   /* of what another client has made void */
@@ -74,6 +78,8 @@ struct ilk__zk_op {
     uint64_t number; /* of the sending: later ones are greater */
     int64_t sent_at, answered_at;
     size_t index; /* the caller's */
+    char *child;  /* likewise; freed with it */
+    size_t child_len;
     int watches;
 
     /* the answer */
@@ -85,8 +91,8 @@ struct ilk__zk_op {
     size_t child_count;
     struct ACL_vector acl;
     int state;          /* SESSION */
-    uint64_t watch_for; /* WATCH, or what it watches: the number of a name or a
-                           register */
+    uint64_t watch_for; /* WATCH, or what it watches: the number of a name, a
+                           register or a group */
 };
 
 /* ---- the session --------------------------------------------------------- */
@@ -146,6 +152,10 @@ struct ilk__zk {
     ilk__zk_name *names;
     ilk__zk_job *jobs;
     ilk__zk_register *registers_used;
+    ilk__groups *groups;
+    ilk__zk_group *groups_used;
+    ilk__table members; /* of groups: those of this client */
+    ilk__timers member_timers;
     int64_t due;
     int is_closing;
 };
@@ -222,6 +232,11 @@ struct ilk__zk_job {
     int64_t first_version;           /* that it has read */
     int is_unsure;                   /* a write has had no answer */
     int has_forgotten; /* an earlier copy may be missing in the history */
+
+    int is_of_group, is_writing; /* a write has no answer yet */
+    ilk__group_name *of_group;   /* NULL: a member without a request lapses */
+    ilk__group_member member;    /* of a request */
+    char *path;                  /* its node */
 };
 
 /* ---- zookeeper_ops.c ----------------------------------------------------- */
@@ -407,5 +422,31 @@ void ilk__zk_register_forget(void *self, ilk__register_name *name);
 void ilk__zk_register_watch_fired(ilk__zk *store, uint64_t number);
 /* The watches are lost: all waiters read again. */
 void ilk__zk_registers_read_again(ilk__zk *store);
+
+/* ---- zookeeper_groups.c -------------------------------------------------- */
+
+void ilk__zk_group_join(void *self, ilk__group_name *name,
+                        const ilk__group_member *member,
+                        ilk__gateway_request *request);
+void ilk__zk_group_renew(void *self, ilk__group_name *name,
+                         const ilk__group_member *member,
+                         ilk__gateway_request *request);
+void ilk__zk_group_update(void *self, ilk__group_name *name,
+                          const ilk__group_member *member,
+                          ilk__gateway_request *request);
+void ilk__zk_group_leave(void *self, ilk__group_name *name,
+                         const ilk__group_member *member,
+                         ilk__gateway_request *request);
+void ilk__zk_group_list(void *self, ilk__group_name *name, int watches);
+void ilk__zk_group_forget(void *self, ilk__group_name *name);
+void ilk__zk_group_watch_fired(ilk__zk *store, const ilk__zk_op *event);
+/* Remove those of this client whose leases have ended. */
+void ilk__zk_members_fire(ilk__zk *store, int64_t now);
+/* A watch is lost; or all of them, and this client's members. */
+void ilk__zk_groups_list_again(ilk__zk *store);
+void ilk__zk_groups_session_lost(ilk__zk *store);
+/* Of a job that is_of_group, when the client is closed; ilk__zk_job_over() follows. */
+void ilk__zk_group_break(ilk__zk_job *job);
+void ilk__zk_groups_close(ilk__zk *store);
 
 #endif

@@ -200,6 +200,49 @@ static void a_lease_that_ends_frees_the_node(void **state)
     ilk_client_free(b);
 }
 
+static ilk_member *open_member(ilk_client *client, const char *name,
+                               int64_t ttl_ms)
+{
+    ilk_member_opts opts;
+    ilk_member *member;
+    ilk_group *group;
+
+    ilk_member_opts_init(&opts, sizeof opts);
+    opts.ttl_ms = ttl_ms;
+    assert_status(ILK_OK,
+                  ilk_group_open(&group, client, name, strlen(name), &err));
+    assert_status(ILK_OK,
+                  ilk_member_open(&member, group, "me", 2, &opts, &err));
+    ilk_group_free(group);
+    return member;
+}
+
+/* A handle that is freed leaves nobody to renew, and the session goes on. */
+static void a_member_that_is_not_renewed_is_removed_by_its_client(void **state)
+{
+    ilk_client *a = open_zk();
+    ilk_member *left = open_member(a, "lapse", 400),
+               *stays = open_member(a, "stay", 400);
+    int64_t began;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_member_join(stays, "", 0, &err));
+    began = fixture_now_ms();
+    assert_status(ILK_OK, ilk_member_join(left, "", 0, &err));
+    ilk_member_free(left);
+    assert_int_equal(
+        1, zookeeper_children(&zk, path_of("ilk:group:{lapse}"), NULL));
+    assert_int_equal(0, zookeeper_await(&zk, path_of("ilk:group:{lapse}"), 0));
+    assert_in_range(fixture_now_ms() - began, 380, 400 + patience(500));
+    usleep(1000000);
+    assert_status(ILK_OK, ilk_member_check(stays, &err));
+    assert_int_equal(
+        1, zookeeper_children(&zk, path_of("ilk:group:{stay}"), NULL));
+    assert_status(ILK_OK, ilk_member_leave(stays, &err));
+    ilk_member_free(stays);
+    ilk_client_free(a);
+}
+
 /* ---- order --------------------------------------------------------------- */
 
 enum { WAITERS = 5 };
@@ -592,6 +635,29 @@ static void a_release_whose_answer_is_lost_has_released(void **state)
     zookeeper_proxy_close(proxy);
 }
 
+static void a_join_or_leave_whose_answer_is_lost_is_made_once(void **state)
+{
+    zookeeper_proxy *proxy = zookeeper_proxy_open(&zk);
+    ilk_client *a = open_over(proxy, 10000);
+    ilk_member *one = open_member(a, "found", 20000);
+    const char *path = path_of("ilk:group:{found}");
+
+    (void)state;
+    assert_status(ILK_OK, ilk_member_join(one, "x", 1, &err));
+    assert_status(ILK_OK, ilk_member_leave(one, &err));
+    zookeeper_proxy_arm(proxy, "ilk:group");
+    assert_status(ILK_OK, ilk_member_join(one, "x", 1, &err));
+    assert_true(zookeeper_proxy_struck(proxy));
+    assert_int_equal(1, zookeeper_children(&zk, path, NULL));
+    zookeeper_proxy_arm(proxy, "ilk:group");
+    assert_status(ILK_OK, ilk_member_leave(one, &err));
+    assert_true(zookeeper_proxy_struck(proxy));
+    assert_int_equal(0, zookeeper_children(&zk, path, NULL));
+    ilk_member_free(one);
+    ilk_client_free(a);
+    zookeeper_proxy_close(proxy);
+}
+
 /* ---- the other primitives ------------------------------------------------ */
 
 static void readers_share_and_writers_wait(void **state)
@@ -882,6 +948,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(names_have_any_bytes),
         cmocka_unit_test(a_hold_outlasts_its_session_timeout),
         cmocka_unit_test(a_lease_that_ends_frees_the_node),
+        cmocka_unit_test(a_member_that_is_not_renewed_is_removed_by_its_client),
         cmocka_unit_test(clients_are_served_in_their_order),
         cmocka_unit_test(a_waiter_that_goes_wakes_nobody),
         cmocka_unit_test(others_with_their_layouts_exclude_us),
@@ -894,6 +961,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(answers_that_stream_in_are_no_silence),
         cmocka_unit_test(a_create_whose_answer_is_lost_is_found),
         cmocka_unit_test(a_release_whose_answer_is_lost_has_released),
+        cmocka_unit_test(a_join_or_leave_whose_answer_is_lost_is_made_once),
         cmocka_unit_test(readers_share_and_writers_wait),
         cmocka_unit_test(permits_are_limited),
         cmocka_unit_test(leaders_are_elected_and_observed),
