@@ -16,7 +16,10 @@
  * So a process that was frozen beyond its lease cannot update or remove the member
  * that has joined under the same id meanwhile.
  *
- * Keys: `ilk:group:{name}` and side keys. They expire a day after the last lease.
+ * Keys: `ilk:group:{name}` and side keys. They expire a day after the last lease. In
+ * etcd and ZooKeeper a member is a key or a node below `ilk:group:{name}`; when its
+ * process ends, it is out with its lease there, which has whole seconds, or with the
+ * session of its client (docs/group.md).
  */
 #ifndef INTERLOCK_GROUP_H
 #define INTERLOCK_GROUP_H
@@ -110,7 +113,7 @@ ILK_API ilk_status ilk_group_members_start(ilk_op **out, ilk_group *group,
  * are none.
  *
  * A member whose lease ends is reported within moments, because the client asks
- * at that time. When a message of the server is lost, changes are reported within
+ * at that time, or the store reports it. When a message of the server is lost, changes are reported within
  * 2 s. An error loses no change: the next call returns it.
  *
  * After ILK_EINTR the handle stays in the wait queue for a few seconds: calling
