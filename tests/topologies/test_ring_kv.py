@@ -157,6 +157,21 @@ def test_one_copy_is_no_answer_for_the_next_get(
     assert versions(servers, name, "a")[:2] == [old + 10] * 2
 
 
+def test_a_value_that_cannot_be_put_on_enough_servers_is_not_returned(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    kv = client.kv(name)
+    old = kv.put("a", b"old")
+    newer = {"version": old + 10, "token": "t", "value": "new"}
+    servers.servers[0].redis().hset(record(name, "a"), mapping=newer)
+    servers.servers[2].kill()
+    servers.servers[1].redis().config_set("maxmemory", 1)
+    with pytest.raises(interlock.NoQuorumError, match="on 1 of 3 servers.*OOM"):
+        kv.get("a")
+    servers.servers[1].redis().config_set("maxmemory", 0)
+    assert kv.get("a") == (b"new", old + 10)
+
+
 def test_a_broken_record_is_an_error_of_its_server(
     servers: Servers, client: interlock.Client, name: str
 ) -> None:

@@ -115,6 +115,7 @@ static ilk_status set_up(ilk__ring_gateway *ring, const ilk__url *url,
     snprintf(ring->name, sizeof ring->name, "interlock-ring-%s", token);
     ilk__node_url_timeouts(url, &ring->connect_ms, &reply_ms,
                            &ring->patience_ms);
+    ring->coming_ms = ilk__sooner(ILK__RING_COMING_MS, ring->patience_ms / 2);
     st = read_url(ring, url, err);
     if (st)
         return st;

@@ -15,11 +15,12 @@
 #include <pthread.h>
 
 enum {
-    ILK__RING_SERVERS = 64,    /* at most, with those that are no more on it */
-    ILK__RING_COPIES = 16,     /* of a key, at most */
-    ILK__RING_NAME = 16,       /* digits of a server's own name */
-    ILK__RING_CONTACTS = 8,    /* logins that wait */
-    ILK__RING_COMING_MS = 1000 /* how long to wait for servers that come */
+    ILK__RING_SERVERS = 64, /* at most, with those that are no more on it */
+    ILK__RING_COPIES = 16,  /* of a key, at most */
+    ILK__RING_NAME = 16,    /* digits of a server's own name */
+    ILK__RING_CONTACTS = 8, /* logins that wait */
+    /* how long to wait for servers that come; at most half of what there is */
+    ILK__RING_COMING_MS = 1000
 };
 
 typedef struct ilk__ring_gateway ilk__ring_gateway;
@@ -54,6 +55,7 @@ struct ilk__ring_gateway {
     char name[64]; /* of the connections */
     int64_t connect_ms;
     int64_t patience_ms; /* less than the core's own for a reply */
+    int64_t coming_ms;   /* for servers that come */
     int64_t copies, write, read;
 
     ilk__ring_server servers[ILK__RING_SERVERS];

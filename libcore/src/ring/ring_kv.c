@@ -445,7 +445,7 @@ static int must_wait(const ilk__value_request *one, int64_t now)
         up += (size_t)ilk__ring_is_up(one->servers[i]);
         coming += (size_t)ilk__ring_may_come(one->servers[i]);
     }
-    return coming && now < one->began + ILK__RING_COMING_MS
+    return coming && now < one->began + one->ring->coming_ms
            && (up < (size_t)one->ring->read || up < (size_t)one->ring->write);
 }
 
@@ -530,7 +530,7 @@ int64_t ilk__ring_values_due(const ilk__ring_gateway *ring)
 
     for (const ilk__value_request *one = ring->values; one; one = one->next)
         if (one->is == WAITS)
-            until = ilk__sooner(until, one->began + ILK__RING_COMING_MS);
+            until = ilk__sooner(until, one->began + one->ring->coming_ms);
     return until;
 }
 

@@ -517,7 +517,7 @@ static void start(ilk__move_step *step)
     const ilk__ring_server *missing = find_missing(step->ring);
 
     if (missing && ilk__ring_may_come(missing)
-        && ilk__now_ms() < step->began + ILK__RING_COMING_MS)
+        && ilk__now_ms() < step->began + step->ring->coming_ms)
         return;
     if (missing) {
         end_at(step, missing);
@@ -581,7 +581,7 @@ int64_t ilk__ring_steps_due(const ilk__ring_gateway *ring)
 
     for (const ilk__move_step *step = ring->steps; step; step = step->next)
         if (step->is == WAITS)
-            until = ilk__sooner(until, step->began + ILK__RING_COMING_MS);
+            until = ilk__sooner(until, step->began + step->ring->coming_ms);
     return until;
 }
 

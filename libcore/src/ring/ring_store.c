@@ -711,7 +711,7 @@ static int answered(void *at, void *owner, const ilk__node_call *call,
 /* A server of the transaction that is connecting. */
 static int must_wait(const ilk__store_request *one, int64_t now)
 {
-    if (now >= one->began + ILK__RING_COMING_MS)
+    if (now >= one->began + one->ring->coming_ms)
         return 0;
     for (size_t i = 0; i < one->part_count; i++)
         if (ilk__ring_may_come(one->parts[i].server))
@@ -751,7 +751,7 @@ static void begin_outcome(ilk__store_request *one)
 static void start(ilk__store_request *one, int64_t now)
 {
     if (must_wait(one, now)) {
-        pause_for(one, one->is, ILK__RING_COMING_MS);
+        pause_for(one, one->is, one->ring->coming_ms);
         one->retry_at = 0; /* in each turn */
     } else if (one->script == ILK__SCRIPT_STORE_OUTCOME) {
         begin_outcome(one);
@@ -925,7 +925,7 @@ int64_t ilk__ring_store_due(const ilk__ring_gateway *ring)
         if (one->is == WAITS)
             until = ilk__sooner(until, one->retry_at
                                            ? one->retry_at
-                                           : one->began + ILK__RING_COMING_MS);
+                                           : one->began + one->ring->coming_ms);
     return until;
 }
 
