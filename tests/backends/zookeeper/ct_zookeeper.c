@@ -484,12 +484,14 @@ static void a_dead_server_is_an_error_in_time(void **state)
     ilk_client *a = open_with(zk.port, "reply_timeout_ms", 3000);
     ilk_lock *one = open_lock(a, "dead");
     int64_t took;
+    int status;
     ilk_status st;
 
     (void)state;
     take(one, 0);
     give(one);
     kill(zk.pid, SIGSTOP);
+    waitpid(zk.pid, &status, WUNTRACED); /* until all of its threads stand */
     took = fixture_now_ms();
     st = ilk_lock_acquire(one, 0, &err);
     took = fixture_now_ms() - took;
