@@ -14,11 +14,11 @@ if misuse then
   return misuse
 end
 
-local page = redis.call("SCAN", cursor, "MATCH", "ilk:kv[:=~]*", "COUNT", count)
+local page = redis.call("SCAN", cursor, "MATCH", "ilk:kv*", "COUNT", count)
 local reply = { REQUEST + STATE, page[1] }
 for _, key in ipairs(page[2]) do
   -- The other keys are ilk:kv:once and ilk:kv:node.
-  if not string.find(key, "^ilk:kv:%l") then
+  if string.find(key, "^ilk:kv[:=~]") and not string.find(key, "^ilk:kv:%l") then
     reply[#reply + 1] = key
   end
 end

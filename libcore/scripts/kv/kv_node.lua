@@ -26,5 +26,8 @@ if version == 0 and pass ~= "" then
 elseif version > 0 and (pass == "" or redis.call("HGET", node, "pass") == pass) then
   raise_mark(node, version)
 end
-redis.call("HSETNX", node, "name", name)
-return { REQUEST + STATE, read_mark(node), now, redis.call("HGET", node, "name") }
+local own = redis.call("HGET", node, "name")
+if not own then
+  redis.call("HSET", node, "name", name)
+end
+return { REQUEST + STATE, read_mark(node), now, own or name }
