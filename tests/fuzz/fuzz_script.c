@@ -55,6 +55,14 @@ static void check_match(ilk__reply *reply)
         CHECK(reply->items[0]->num == number % CODES);
 }
 
+/* A string of a script has a length. */
+static int is_of_type(const ilk__reply *item, char type)
+{
+    if (type == 'i')
+        return item->type == ILK__REPLY_INT;
+    return item->type == ILK__REPLY_STR && !item->is_status;
+}
+
 /* Whether the declaration of the script has this reply. */
 static int is_declared(const ilk__script *script, const ilk__reply *reply)
 {
@@ -65,8 +73,7 @@ static int is_declared(const ilk__script *script, const ilk__reply *reply)
         if (script->shapes[i].code != reply->items[0]->num)
             continue;
         while (at < len && at + 1 < reply->count
-               && reply->items[at + 1]->type
-                      == (types[at] == 'i' ? ILK__REPLY_INT : ILK__REPLY_STR))
+               && is_of_type(reply->items[at + 1], types[at]))
             at++;
         return at == len && (types[len] == '*' || reply->count == len + 1);
     }
