@@ -104,7 +104,7 @@ static int is_known(const ilk__ring_server *server)
 static void raise_marks(ilk__ring_gateway *ring)
 {
     const int64_t version = ilk__ring_next_version(ring, 0);
-    int missed_nothing[ILK__RING_SERVERS];
+    int missed_nothing[ILK__RING_SERVERS] = {0};
 
     for (size_t i = 0; i < ring->ring_count; i++)
         missed_nothing[i] = is_known(&ring->servers[i])
