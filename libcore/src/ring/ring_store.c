@@ -29,7 +29,8 @@
 #include "gateway/register_replies.h"
 #include "redis/script.h"
 
-#include <inttypes.h>
+#include <interlock/store.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -39,9 +40,7 @@ enum {
     OTHERS_MS = 1500,
     PAUSE_FIRST_MS = 1,
     PAUSE_MOST_MS = 16,
-    ID_MOST = 64,
-    OUTCOME_IS_COMMITTED = 1,
-    OUTCOME_IS_ABORTED = 2
+    ID_MOST = 64
 };
 
 /* As long as scripts/include/store.lua keeps former versions. */
@@ -80,7 +79,6 @@ typedef struct part {
     ilk__ring_server *server;
     part_state is;
     size_t count;
-    size_t *keys; /* into the transaction's */
 } part;
 
 struct ilk__store_request {
@@ -101,13 +99,12 @@ struct ilk__store_request {
     size_t key_count;
     part parts[ILK__RING_SERVERS];
     size_t part_count;
-    size_t *places; /* of the keys, behind one another, for `part.keys` */
+    part **owners; /* of the keys */
 
     /* Another transaction, whose intent is in the way. */
     char other[ID_MOST + 1];
     int64_t met_at; /* the first one */
     part *met;      /* where */
-    int other_is_committed;
 
     int64_t outcome, age_ms; /* of OUTCOMES */
     int refusal;             /* the code of a part that refuses; 0: none does */
@@ -125,7 +122,7 @@ static void dispose(ilk__store_request *one)
     for (size_t i = 0; one->keys && i < one->key_count; i++)
         ilk__buf_free(&one->keys[i]);
     ilk__free(one->keys);
-    ilk__free(one->places);
+    ilk__free(one->owners);
     ilk__buf_free(&one->store);
     ilk__buf_free(&one->done);
     ilk__free(one);
@@ -239,13 +236,15 @@ static int send_read(ilk__store_request *one)
 static ilk__bytes *keys_of(const ilk__store_request *one, const part *at)
 {
     ilk__bytes *keys = ilk__malloc((COMMIT_KEYS + at->count) * sizeof *keys);
+    size_t count = COMMIT_KEYS;
 
     if (!keys)
         return NULL;
     keys[COMMIT_STORE] = bytes_of(&one->store);
     keys[COMMIT_DONE] = bytes_of(&one->done);
-    for (size_t i = 0; i < at->count; i++)
-        keys[COMMIT_KEYS + i] = bytes_of(&one->keys[at->keys[i]]);
+    for (size_t i = 0; i < one->key_count; i++)
+        if (one->owners[i] == at)
+            keys[count++] = bytes_of(&one->keys[i]);
     return keys;
 }
 
@@ -256,6 +255,7 @@ static int send_versions(ilk__store_request *one, part *at, int script)
     ilk__command command;
     int sent;
 
+    at->is = IS_LOST;
     if (!keys)
         return 0;
     ilk__command_init(&command);
@@ -263,15 +263,17 @@ static int send_versions(ilk__store_request *one, part *at, int script)
     ilk__command_add_str(&command, one->id);
     ilk__command_add_int(&command, one->at);
     add_place(&command, at->server);
-    for (size_t i = 0; i < at->count; i++) {
+    for (size_t i = 0; i < one->key_count; i++) {
         const ilk__bytes version =
-            ilk__gateway_arg(one->request, COMMIT_VERSIONS + at->keys[i]);
+            ilk__gateway_arg(one->request, COMMIT_VERSIONS + i);
 
-        ilk__command_add(&command, version.data, version.len);
+        if (one->owners[i] == at)
+            ilk__command_add(&command, version.data, version.len);
     }
     sent = send(one, at->server, &command, script);
     ilk__free(keys);
-    at->is = sent ? IS_ASKED : IS_LOST;
+    if (sent)
+        at->is = IS_ASKED;
     return sent;
 }
 
@@ -344,11 +346,12 @@ static void send_forget(ilk__store_request *one)
 static void start(ilk__store_request *one, int64_t now);
 static void abort_all(ilk__store_request *one);
 
-static void pause_for(ilk__store_request *one, phase was, int64_t ms)
+/* 0: it is tried again in each turn. */
+static void pause_until(ilk__store_request *one, int64_t retry_at)
 {
-    one->was = was;
+    one->was = one->is;
     one->is = WAITS;
-    one->retry_at = ilk__now_ms() + ms;
+    one->retry_at = retry_at;
 }
 
 /* An intent of another transaction is in the way. Its end is waited for, and after a
@@ -409,7 +412,7 @@ static void wait_for_other(ilk__store_request *one)
         recover(one);
         return;
     }
-    pause_for(one, one->is, 1 + (int64_t)ilk__jitter((uint32_t)one->pause_ms));
+    pause_until(one, now + 1 + (int64_t)ilk__jitter((uint32_t)one->pause_ms));
     one->pause_ms =
         2 * one->pause_ms < PAUSE_MOST_MS ? 2 * one->pause_ms : PAUSE_MOST_MS;
 }
@@ -418,9 +421,8 @@ static void take_recovery(ilk__store_request *one, const ilk__node_call *call,
                           const ilk__reply *reply)
 {
     if (call->script == ILK__SCRIPT_STORE_OUTCOME) {
-        one->other_is_committed =
-            ilk__script_int(reply, 0) == OUTCOME_IS_COMMITTED;
-        if (!send_finish(one, one->met, one->other, one->other_is_committed))
+        if (!send_finish(one, one->met, one->other,
+                         ilk__script_int(reply, 0) == ILK_TXN_COMMITTED))
             end_at(one, one->met->server);
     } else if (call->script == ILK__SCRIPT_STORE_FINISH) {
         one->is = one->was;
@@ -629,16 +631,16 @@ static void take_outcome(ilk__store_request *one,
 {
     const int64_t outcome = ilk__script_int(reply, 0);
 
-    if (outcome == OUTCOME_IS_COMMITTED) {
+    if (outcome == ILK_TXN_COMMITTED) {
         one->outcome = outcome;
     } else if (server == home_of(one->ring, one->id)) {
         one->outcome = outcome;
         ask_others(one);
-    } else if (outcome != OUTCOME_IS_ABORTED
-               && one->outcome != OUTCOME_IS_COMMITTED) {
+    } else if (outcome != ILK_TXN_ABORTED
+               && one->outcome != ILK_TXN_COMMITTED) {
         one->outcome = outcome;
     }
-    if (!one->request || (one->calls && one->outcome != OUTCOME_IS_COMMITTED))
+    if (!one->request || (one->calls && one->outcome != ILK_TXN_COMMITTED))
         return;
     ilk__gateway_reply(one->request, ILK__CODE_STATE, "i", one->outcome);
     end(one);
@@ -751,8 +753,7 @@ static void begin_outcome(ilk__store_request *one)
 static void start(ilk__store_request *one, int64_t now)
 {
     if (must_wait(one, now)) {
-        pause_for(one, one->is, one->ring->coming_ms);
-        one->retry_at = 0; /* in each turn */
+        pause_until(one, 0);
     } else if (one->script == ILK__SCRIPT_STORE_OUTCOME) {
         begin_outcome(one);
     } else if (is_too_old(one)) {
@@ -797,8 +798,8 @@ static int copy_keys(ilk__store_request *one, size_t first)
     const size_t count = request->key_count - first;
 
     one->keys = ilk__calloc(count, sizeof *one->keys);
-    one->places = ilk__calloc(count, sizeof *one->places);
-    if (!one->keys || !one->places)
+    one->owners = ilk__calloc(count, sizeof *one->owners);
+    if (!one->keys || !one->owners)
         return 0;
     for (one->key_count = 0; one->key_count < count; one->key_count++)
         if (!copy_word(
@@ -811,20 +812,17 @@ static int copy_keys(ilk__store_request *one, size_t first)
 /* Which server has which keys. */
 static void divide(ilk__store_request *one)
 {
-    const ilk__ring_gateway *ring = one->ring;
-    size_t placed = 0;
+    for (size_t i = 0; i < one->key_count; i++) {
+        ilk__ring_server *server =
+            ilk__ring_server_of(one->ring, bytes_of(&one->keys[i]));
+        part *at = part_of(one, server);
 
-    for (size_t i = 0; i < ring->ring_count; i++) {
-        part *at = &one->parts[one->part_count];
-
-        at->server = (ilk__ring_server *)&ring->servers[i];
-        at->keys = one->places + placed;
-        for (size_t j = 0; j < one->key_count; j++)
-            if (ilk__ring_server_of(ring, bytes_of(&one->keys[j]))
-                == at->server)
-                at->keys[at->count++] = j;
-        placed += at->count;
-        one->part_count += at->count != 0;
+        if (!at) {
+            at = &one->parts[one->part_count++];
+            at->server = server;
+        }
+        at->count++;
+        one->owners[i] = at;
     }
 }
 
