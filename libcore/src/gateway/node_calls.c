@@ -141,6 +141,11 @@ void ilk__node_calls_end_all(ilk__node_calls *calls)
         ilk__node_call_end(calls, take_first(calls), NULL);
 }
 
+int64_t ilk__node_call_trip_us(const ilk__node_call *call)
+{
+    return clock_us() - call->sent_us;
+}
+
 int64_t ilk__node_calls_silent_at(const ilk__node_calls *calls,
                                   int64_t patience_ms)
 {

@@ -66,6 +66,9 @@ void ilk__node_call_end(ilk__node_calls *calls, ilk__node_call *call,
 /* The calls of a connection that is lost, or closed: none will have a reply. */
 void ilk__node_calls_end_all(ilk__node_calls *calls);
 
+/* Microseconds since it was sent. */
+int64_t ilk__node_call_trip_us(const ilk__node_call *call);
+
 /* When the oldest call has waited for so long; ILK__FOREVER without one. */
 int64_t ilk__node_calls_silent_at(const ilk__node_calls *calls,
                                   int64_t patience_ms);

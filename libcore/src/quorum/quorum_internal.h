@@ -10,6 +10,7 @@
 #include "gateway/gateway.h"
 #include "gateway/node_calls.h"
 #include "gateway/node_messages.h"
+#include "gateway/node_stats.h"
 #include "gateway/request_words.h"
 #include "net/tls_store.h"
 #include "quorum_members.h"
@@ -444,8 +445,6 @@ void ilk__quorum_cancel_observer(ilk__quorum *quorum,
 
 /* ---- quorum_status.c ----------------------------------------------------- */
 
-/* Its address is known. */
-void ilk__quorum_begin_stats(ilk__quorum_node *node);
 void ilk__quorum_count_call(ilk__quorum_node *node);
 void ilk__quorum_count_reply(ilk__quorum_node *node, const ilk__node_call *call,
                              const ilk__reply *reply);

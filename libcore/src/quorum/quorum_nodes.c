@@ -31,7 +31,7 @@ ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
     node->url = quorum->url;
     node->url.host = at.host;
     node->url.port = at.port;
-    ilk__quorum_begin_stats(node);
+    ilk__node_stats_begin(&node->stats, &node->url);
     node->target = (ilk__target){.url = &node->url,
                                  .name = quorum->name,
                                  .connect_timeout_ms = quorum->connect_ms};

@@ -12,32 +12,19 @@
 #include <string.h>
 #include <time.h>
 
-enum { MEAN_OF = 8 };
-
-static int64_t clock_us(clockid_t clock)
+static int64_t clock_us(void)
 {
     struct timespec now;
 
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 /* ---- counting ------------------------------------------------------------ */
 
-void ilk__quorum_begin_stats(ilk__quorum_node *node)
-{
-    const ilk__url *url = &node->url;
-    int is_ipv6 = strchr(url->host, ':') != NULL;
-
-    node->stats.round_trip_us = node->stats.mean_round_trip_us = -1;
-    snprintf(node->stats.address, sizeof node->stats.address,
-             is_ipv6 ? "[%s]:%d" : "%s:%d", url->host, url->port);
-}
-
 void ilk__quorum_count_call(ilk__quorum_node *node)
 {
-    node->stats.commands++;
-    node->stats.in_flight++;
+    ilk__node_stats_call(&node->stats);
 }
 
 static void count_vote(ilk_node_stats *stats, int script, int code)
@@ -78,31 +65,19 @@ static int64_t now_in(int script, const ilk__reply *reply)
     }
 }
 
-/* The script ran half a round trip ago, as far as anybody knows. */
-static void take_times(ilk_node_stats *stats, int64_t trip_us, int64_t now_us)
-{
-    if (stats->round_trip_us < 0)
-        stats->mean_round_trip_us = trip_us;
-    stats->mean_round_trip_us +=
-        (trip_us - stats->mean_round_trip_us) / MEAN_OF;
-    stats->round_trip_us = trip_us;
-    if (now_us)
-        stats->clock_offset_us =
-            now_us - (clock_us(CLOCK_REALTIME) - trip_us / 2);
-}
-
 void ilk__quorum_count_reply(ilk__quorum_node *node, const ilk__node_call *call,
                              const ilk__reply *reply)
 {
-    const int64_t trip_us = clock_us(CLOCK_MONOTONIC) - call->sent_us;
+    const int64_t trip_us = ilk__node_stats_reply(&node->stats, call);
+    int64_t now_us;
 
-    node->stats.in_flight--;
-    if (reply->type == ILK__REPLY_ERROR || call->script == ILK__SCRIPT_NONE) {
-        take_times(&node->stats, trip_us, 0);
+    if (reply->type == ILK__REPLY_ERROR || call->script == ILK__SCRIPT_NONE)
         return;
-    }
     count_vote(&node->stats, call->script, ilk__script_code(reply));
-    take_times(&node->stats, trip_us, now_in(call->script, reply));
+    now_us = now_in(call->script, reply);
+    /* The script ran half a round trip ago, as far as anybody knows. */
+    if (now_us)
+        node->stats.clock_offset_us = now_us - (clock_us() - trip_us / 2);
 }
 
 /* ---- publishing ---------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/hash_ring.h"
 #include "gateway/gateway.h"
-#include "gateway/node_calls.h"
+#include "gateway/node_stats.h"
 #include "gateway/request_words.h"
 #include "net/tls_store.h"
 

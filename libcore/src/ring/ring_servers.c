@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- opening and closing ------------------------------------------------- */
 
@@ -61,14 +60,12 @@ static void begin(ilk__ring_server *server)
 {
     ilk__ring_gateway *ring = server->gateway;
     char *host = server->url.host;
-    const int port = server->url.port, is_ipv6 = strchr(host, ':') != NULL;
+    const int port = server->url.port;
 
     server->url = ring->url;
     server->url.host = host;
     server->url.port = port;
-    server->stats.round_trip_us = server->stats.mean_round_trip_us = -1;
-    snprintf(server->stats.address, sizeof server->stats.address,
-             is_ipv6 ? "[%s]:%d" : "%s:%d", host, port);
+    ilk__node_stats_begin(&server->stats, &server->url);
     server->target = (ilk__target){.url = &server->url,
                                    .name = ring->name,
                                    .connect_timeout_ms = ring->connect_ms};
@@ -186,21 +183,12 @@ const char *ilk__ring_why(const ilk__ring_server *server)
 
 /* ---- calls --------------------------------------------------------------- */
 
-static int64_t clock_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 int ilk__ring_send(ilk__ring_server *server, ilk__command *command, int script,
                    ilk__node_call_ended *ended, void *owner)
 {
     if (!ilk__node_calls_send(&server->calls, command, script, ended, owner))
         return 0;
-    server->stats.commands++;
-    server->stats.in_flight++;
+    ilk__node_stats_call(&server->stats);
     return 1;
 }
 
@@ -218,17 +206,9 @@ static void lose(ilk__ring_server *server, int has_failed)
 static void take_reply(ilk__ring_server *server, ilk__node_call *call,
                        ilk__reply *reply)
 {
-    enum { MEAN_OF = 8 };
-    ilk_node_stats *stats = &server->stats;
-
     if (reply->type == ILK__REPLY_ERROR)
         (void)ilk__reply_error(reply, &server->why);
-    stats->in_flight--;
-    stats->round_trip_us = clock_us() - call->sent_us;
-    if (stats->mean_round_trip_us < 0)
-        stats->mean_round_trip_us = stats->round_trip_us;
-    stats->mean_round_trip_us +=
-        (stats->round_trip_us - stats->mean_round_trip_us) / MEAN_OF;
+    (void)ilk__node_stats_reply(&server->stats, call);
     ilk__node_call_end(&server->calls, call, reply);
 }
 
