@@ -96,7 +96,7 @@ static void await(ilk_client *client, gateway_scene *works)
 /* 0 when there was no n-th; -1 when the scene failed without one, since a busy
    machine used up its time. */
 static int play_once(const gateway_alloc *at, gateway_scene *run, long first,
-                long last)
+                     long last)
 {
     ilk_client *client = open_client(at->url);
     int64_t began;
