@@ -9,7 +9,8 @@ what it answers:
     --@reply HELD i i i                      args=5+: five or more
     --@token 1                               a gateway orders requests by argument 1,
                                              not by that of token_at()
-    --@include fence                         include/fence.lua, once
+    --@include fence                         include/fence.lua, once; indented, it
+                                             is there until its block ends
 
 Each script begins with include/reply.lua, and a table that begins with a code
 begins with `REQUEST +`, as that file explains.
@@ -158,11 +159,15 @@ def find_include(name, include_dirs, wanted_by):
 def expand(path, include_dirs, stack=(), seen=None):
     """The text of a file with its includes, without whole-line comments."""
     seen = set() if seen is None else seen
-    kept = []
+    kept, outside = [], {}
     for line in read_lines(path):
         bare = line.strip()
+        indent = len(line) - len(line.lstrip())
+        for deeper in [i for i in outside if bare and i > indent]:
+            seen.intersection_update(outside.pop(deeper))
         match = INCLUDE.fullmatch(bare)
         if match:
+            outside.setdefault(indent, set(seen))
             kept.append(expand_include(match[1], path, include_dirs, stack, seen))
         elif bare.startswith("--@include"):
             raise ScriptError(f"{path}: not an include: {line}")

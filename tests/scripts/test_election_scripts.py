@@ -266,6 +266,8 @@ def test_retried_resign_is_lost(election):
 
 def test_renewing_keeps_everything_for_a_day_longer(election):
     term = election.campaign("a", lease=1000)[2]
+    for key in (election.keys()[1], election.keys()[4]):
+        election.redis("PEXPIRE", key, 10000)
 
     assert election.renew("a", 60000) == ["HELD", 60000, term, START_US]
     for key in (election.keys()[1], election.keys()[4]):

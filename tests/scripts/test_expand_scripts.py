@@ -91,6 +91,22 @@ def test_include_is_expanded_once_wherever_asked(folder):
     assert load(folder).text == CODES + "local b = 1\nlocal a = b\nreturn a\n"
 
 
+def test_an_indented_include_is_there_until_its_block_ends(folder):
+    include(folder, "a", "local a = 1\n")
+    include(folder, "b", "--@include a\nlocal b = a\n")
+    put(
+        folder,
+        "--@script demo keys=0 args=0\n--@reply LOST\n"
+        "if x then\n  --@include a\n\n  --@include b\nend\n"
+        "if y then\n  --@include b\nend\n--@include a\n--@include b\n",
+    )
+
+    assert load(folder).text == CODES + (
+        "if x then\nlocal a = 1\nlocal b = a\nend\n"
+        "if y then\nlocal a = 1\nlocal b = a\nend\nlocal a = 1\nlocal b = a\n"
+    )
+
+
 def test_override_directory_comes_first(folder, tmp_path):
     include(folder, "now", "local now = 1\n")
     (tmp_path / "other").mkdir()
@@ -256,11 +272,16 @@ def test_luacheck_finds_nothing(tmp_path):
 
 
 def test_clock_of_the_tests_is_the_only_difference(scripts, shipped):
-    tests_clock = "".join(
-        line + "\n"
-        for line in (HERE / "include" / "now.lua").read_text().splitlines()
-        if not line.startswith("--")
-    )
+    own = {
+        name: "".join(
+            line + "\n"
+            for line in (HERE / "include" / f"{name}.lua").read_text().splitlines()
+            if line and not line.startswith("--")
+        )
+        for name in ("now", "clock")
+    }
     for name, script in shipped.items():
-        assert ("now_us" in script.text) == (tests_clock in scripts[name].text)
-        assert ('"TIME"' in script.text) == ("now_us" in script.text)
+        reads = '"TIME"' in script.text
+        assert reads == ("now_us" in script.text or "now_digits" in script.text)
+        assert reads == any(clock in scripts[name].text for clock in own.values())
+        assert '"TIME"' not in scripts[name].text

@@ -260,6 +260,7 @@ def test_hand_over_that_may_not_be_written_is_given_up(world, kind, missing):
     half("AUTH", "half", "pw")
     world.listen("c-b")
     world.acquire("a")
+    world.redis("PEXPIRE", world.keys()[1], 10000)
     (world.read if kind == "r" else world.acquire)("b")
 
     reply = world.release("a", via=half)

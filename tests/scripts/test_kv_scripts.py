@@ -130,9 +130,10 @@ def test_a_retry_writes_nothing_whatever_came_in_between(kv, world, text):
 def test_a_retry_is_known_for_a_minute(kv, world):
     kv.put("t1")
     world.advance(60_001)
-    kv.put("t2")
+    for i in range(16):
+        kv.put(f"n{i}")
 
-    assert world.redis("ZRANGE", ONCE, 0, -1) == [b"t2"]
+    assert world.redis("ZRANGE", ONCE, 0, -1) == [b"n%d" % i for i in range(16)]
     assert 0 < world.redis("PTTL", ONCE) <= 60_000
 
 
@@ -141,10 +142,10 @@ def test_a_put_says_when_an_earlier_copy_may_be_forgotten(kv, world):
     world.redis("ZADD", ONCE, *old)
 
     assert kv.put("t1")[2] == 0
-    assert world.redis("ZCARD", ONCE) == 10_000
+    assert 10_000 <= world.redis("ZCARD", ONCE) < 10_016
     assert kv.put("t2")[2] == -1
     assert kv.put("t2")[2] == 1
-    assert world.redis("ZCARD", ONCE) == 10_000
+    assert 10_000 <= world.redis("ZCARD", ONCE) < 10_016
 
 
 # -- one server of a ring: the newest wins
@@ -351,7 +352,7 @@ def test_a_put_makes_eight_calls_and_a_get_one(real_world):
 
     assert inner_calls(real_world, kv.get) == {"hmget": 1}
     calls = inner_calls(real_world, lambda: kv.put("t2"))
-    assert sum(calls.values()) == 10
+    assert sum(calls.values()) in (8, 10)  # every sixteenth removes old requests
 
 
 # -- refusals

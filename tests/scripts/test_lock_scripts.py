@@ -18,6 +18,7 @@ def test_free_lock_is_taken(world):
         b"since": b"%d" % (START_US // 1000),
         b"who": b"host:a",
         b"born": b"%d" % START_US,
+        b"kept": b"%d" % (START_US // 1000 + 10000 + DAY_MS),
     }
 
 
@@ -121,6 +122,7 @@ def test_retried_release_is_lost_and_touches_nobody(world):
 
 def test_extend_sets_the_lease(world):
     fence = world.acquire("a", lease=1000)[2]
+    world.redis("PEXPIRE", world.keys()[1], 10000)
 
     assert world.extend("a", 60000) == ["HELD", 60000, fence, START_US]
     assert world.redis("PTTL", world.name) > 59000
@@ -294,6 +296,8 @@ def test_inspect_writes_nothing(world):
 def test_misuse_is_named_and_writes_nothing(world, position, value):
     args = ["a", 1000, "who", 0, "", "c", 6000, 0, 5000, 16]
     args[position] = value
+    if position > 5:  # they are for a lock that is held or waited for
+        world.acquire("b")
     before = world.dump()
 
     with pytest.raises(ReplyError, match=f"^ILKARG argument {position + 1} "):
@@ -368,6 +372,7 @@ def test_entry_that_is_not_the_callers_is_refused(world, entry):
 )
 def test_misuse_of_every_script_is_refused(world, script, keys, args):
     world.acquire("a")
+    world.queue("b")
     before = world.dump()
 
     with pytest.raises(ReplyError, match="^ILKARG "):

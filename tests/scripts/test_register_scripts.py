@@ -167,9 +167,11 @@ def test_refused_cas_is_not_remembered(register):
 def test_retry_is_known_for_a_minute(register, world):
     register.set("t1")
     world.advance(60_001)
-    register.set("t2", b"new")
+    for i in range(16):
+        register.set(f"n{i}", b"new")
 
-    assert world.redis("ZRANGE", register.keys[1], 0, -1) == [b"t2"]
+    tokens = world.redis("ZRANGE", register.keys[1], 0, -1)
+    assert tokens == [b"n%d" % i for i in range(16)]
     assert 0 < world.redis("PTTL", register.keys[1]) <= 60_000
 
 
@@ -185,13 +187,13 @@ def test_change_says_when_an_earlier_copy_may_be_forgotten(register, world):
     assert register.set("t1", over=1)[4] == 0
     assert register.set("t2")[2] == 0
 
-    assert world.redis("ZCARD", register.keys[1]) == 10_000
+    assert 10_000 <= world.redis("ZCARD", register.keys[1]) < 10_016
     assert register.set("mine", b"a", over=version)[4] == 1
     assert register.delete("mine", version)[4] == 1
     assert register.set("mine", b"a")[2] == -1
     assert register.delete("t3")[2] == -1
     assert register.delete("t3")[2] == 1
-    assert world.redis("ZCARD", register.keys[1]) == 10_000
+    assert 10_000 <= world.redis("ZCARD", register.keys[1]) < 10_016
 
 
 # -- waiting

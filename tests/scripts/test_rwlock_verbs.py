@@ -208,6 +208,7 @@ def test_expired_readers_are_purged_before_a_decision(world):
 
 def test_reader_extends(world):
     fence = world.read("r", lease=1000)[2]
+    world.redis("PEXPIRE", world.keys()[1], 10000)
 
     assert world.read_extend("r", 60000) == ["HELD", 60000, fence, START_US]
     assert world.redis("PTTL", world.name) > 59000

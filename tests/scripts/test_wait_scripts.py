@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The line: who is next, who is passed over, who is told what."""
 
-from world import START_US
+from world import DAY_MS, START_US
 
 
 def grant_text(world, token, fence, lease=5000):
@@ -26,6 +26,7 @@ def test_release_hands_over_to_the_first(world):
         b"who": b"host:b",
         b"given": b"%d" % (fence + 1),
         b"born": b"%d" % START_US,
+        b"kept": b"%d" % (START_US // 1000 + 10000 + DAY_MS),
     }
 
 

@@ -42,7 +42,7 @@ check_types()
 local function lead()
   local term = next_fence(last, now, floor)
   redis.call("SET", place.lock, token, "PX", lease)
-  write_record(place.record, last, term, token, now, who, lease)
+  write_record(place.record, last, term, token, now, who, lease, now_text)
   if redis.call("EXISTS", place.wait) == 0 then
     redis.call("DEL", place.values)
   end

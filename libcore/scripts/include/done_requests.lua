@@ -8,15 +8,17 @@ local function recall(once, token)
   return tonumber(redis.call("ZSCORE", once, token) or nil)
 end
 
--- Tokens are kept for a minute, but at most ten thousand of them. Older ones are
--- removed a few at a time.
+-- Tokens are kept for a minute, but about ten thousand of them at most. Every
+-- sixteenth number removes those that are older or too many.
 local function remember(once, token, number, now)
-  redis.call("ZADD", once, string.format("%.0f", number), token)
-  local old = redis.call("ZRANGEBYSCORE", once, "-inf",
-    string.format("%.0f", now - ONCE_US), "LIMIT", 0, 16)
+  redis.call("ZADD", once, number, token)
+  redis.call("PEXPIRE", once, "60000")
+  if number % 16 ~= 0 then
+    return
+  end
+  local old = redis.call("ZRANGEBYSCORE", once, "-inf", now - ONCE_US, "LIMIT", "0", "256")
   if #old > 0 then
     redis.call("ZREM", once, unpack(old))
   end
-  redis.call("ZREMRANGEBYRANK", once, 0, -ONCE_MOST - 1)
-  redis.call("PEXPIRE", once, ONCE_US / 1000)
+  redis.call("ZREMRANGEBYRANK", once, "0", -ONCE_MOST - 1)
 end

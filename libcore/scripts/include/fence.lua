@@ -3,17 +3,23 @@
 --@include record
 --@include next_fence
 
--- One HSET writes all fields, so it always has five of them. For a new record
--- the fifth is `born`; a record that exists keeps its `born`, and the fifth
--- is `given`, see given.lua. `last` is the fence before this grant; 0: there was
--- no record.
-local function write_record(key, last, fence, token, now, who, lease)
-  local since = string.format("%.0f", math.floor(now / 1000))
-  local field, value = "given", string.format("%.0f", fence)
+-- A new record has `born` and `kept` beside the four fields of every grant. One that
+-- exists keeps its `born`; its grants write `given`, see given.lua, and `kept` when its
+-- expiry was due. `last` is the fence before this grant; 0: there was no record.
+-- now_text: the digits of `now`. Returns those of the fence.
+local function write_record(key, last, fence, token, now, who, lease, now_text)
+  local text = fence == now and now_text or string.format("%.0f", fence)
+  local ms = math.floor(now / 1000)
+  local since = string.sub(now_text, 1, -4)
   if last == 0 then
-    field, value = "born", string.format("%.0f", now)
+    redis.call("HSET", key, "fence", text, "token", token, "since", since, "who", who,
+      "born", now_text, "kept", string.format("%.0f", ms + lease + KEPT_MS))
+    redis.call("PEXPIRE", key, lease + KEPT_MS)
+    return text
   end
-  redis.call("HSET", key, "fence", string.format("%.0f", fence), "token", token,
-    "since", since, "who", who, field, value)
-  keep_record(key, lease)
+  redis.call("HSET", key, "fence", text, "token", token, "since", since, "who", who, "given", text)
+  if keep_record(key, lease) then
+    redis.call("HSET", key, "kept", string.format("%.0f", ms + lease + KEPT_MS))
+  end
+  return text
 end

@@ -2,7 +2,12 @@
 -- The server's clock, in whole microseconds since 1970; below 2^53.
 --@include replicate_effects
 
+-- The digits of what now_us() returned last: Lua takes longer to write a number than
+-- to read one.
+local now_text
+
 local function now_us()
   local time = redis.call("TIME")
-  return time[1] * 1000000 + time[2]
+  now_text = time[1] .. string.sub("00000" .. time[2], -6)
+  return tonumber(now_text)
 end

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- The fence record: a hash {fence, token, since, who}, written at each grant;
 -- born, the server's time in us when the record was created; given and held, see
--- given.lua; after a break
+-- given.lua; kept, the server's time in ms until which the record lives at least; after
+-- a break
 -- {broken, victim, breaker}: the fence then, the token of that hold, and the
 -- request that did it.
 --@include keep_record

@@ -11,5 +11,6 @@ local DAY_MS = 86400000
 -- Greater than the last version and not below the clock, so that versions go on
 -- rising after the record was lost; nil: none is left.
 local function next_version(last, now)
-  return fence_value(string.format("%.0f", math.max(last + 1, now)))
+  local version = math.max(last + 1, now)
+  return version < FENCE_END and version or nil
 end

@@ -8,21 +8,24 @@
 --@include walk
 --@include send_grant
 
--- The write of a grant; false when the server refuses it.
+-- The write of a grant. Returns false when the server refuses it, or true and the
+-- digits of the fence.
 local function write_grant(walk, token, who, lease)
   walk.fence = next_fence(walk.fence, walk.now, 0)
   walk.undo = true
-  return pcall(write_record, walk.record, walk.last, walk.fence, token, walk.now, who, lease)
+  return pcall(write_record, walk.record, walk.last, walk.fence, token, walk.now, who, lease,
+    walk.now_text)
 end
 
 local function serve_exclusive(walk, e)
   local own = e.token == walk.own
   local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
-  if not write_grant(walk, e.token, e.who, lease) or
+  local is_written, fence_text = write_grant(walk, e.token, e.who, lease)
+  if not is_written or
     not pcall(redis.call, "SET", walk.lock, e.token, "PX", lease) then
     return STOP
   end
-  local receivers = own or send_grant(walk, e, walk.fence, lease)
+  local receivers = own or send_grant(walk, e, fence_text, lease)
   if receivers == 0 then
     return PASS
   end

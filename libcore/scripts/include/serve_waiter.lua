@@ -21,7 +21,8 @@ local function admit(walk, e, lease)
   add_reader(walk.readers, e.token, walk.now, lease)
   if not walk.who then
     local left = keep_marker(walk.lock, walk.readers, walk.now, latest_reader(walk.readers, walk.now))
-    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, e.who, left)
+    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, e.who, left,
+      walk.now_text)
   end
 end
 
@@ -33,7 +34,8 @@ local function serve_reader(walk, e)
     redis.call("DEL", walk.readers)
   end
   walk.fence, walk.undo = next_fence(walk.fence, walk.now, 0), true
-  local receivers = pcall(admit, walk, e, lease) and (own or send_grant(walk, e, walk.fence, lease))
+  local receivers = pcall(admit, walk, e, lease) and
+    (own or send_grant(walk, e, string.format("%.0f", walk.fence), lease))
   if not receivers or receivers == 0 then
     redis.call("ZREM", walk.readers, e.token)
     return receivers and PASS or STOP

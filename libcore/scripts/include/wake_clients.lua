@@ -2,9 +2,13 @@
 -- Notify clients that the state that they wait for has changed.
 
 -- A client that waits for changes is in `live` by its id, a dot and the secret
--- that the message must repeat. Notify up to `limit` more clients, first those with the oldest liveness. Returns
--- how many are still to be notified, and 1 when this user may not PUBLISH.
+-- that the message must repeat. Notify up to `limit` more clients, first those with the
+-- oldest liveness. Returns how many are still to be notified, and 1 when this user may
+-- not PUBLISH.
 local function wake_clients(wait, live, limit)
+  if redis.call("EXISTS", live) == 0 then
+    return 0, 0
+  end
   local clients = redis.call("ZRANGE", live, 0, limit - 1)
   for _, address in ipairs(clients) do
     local client, secret = string.match(address, "^([^.]*)%.?(.*)$")

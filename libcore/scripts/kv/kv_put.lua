@@ -34,8 +34,8 @@ if done then
 end
 local last = read_value(record)
 local now = now_us()
-local version = last and fence_value(string.format("%.0f", math.max(last + 1, now)))
-if not version then
+local version = last and math.max(last + 1, now)
+if not version or version >= FENCE_END then
   return no_version(record)
 end
 local forgotten = has_forgotten(once)

@@ -15,49 +15,68 @@
 -- free lock until the lease ends, or puts the entry into the wait queue. When that
 -- is granted, the client of the entry finds no waiter for the message, and cancels:
 -- the next waiter gets the lock.
---@include no_fence
---@include now
---@include token
---@include fence
+--
+-- Lua makes every function anew in each call, and a function costs as much as a
+-- command. So functions are included where they are needed, and the common case
+-- comes first, without any: the lock is free, nobody waits, and its record need
+-- not be kept longer.
+--@include fence_value
 
 local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
-local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
-local barge, grant_ms, limit = ARGV[8] == "1", number_at(9, 1), number_at(10, 1)
-if misuse then
+local token, lease, who, floor = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local entry, client, barge = ARGV[5], ARGV[6], ARGV[8] == "1"
+if token == "" or token == READERS or not lease or lease < 1 or lease % 1 ~= 0 or lease >= FENCE_END or
+  not floor or floor < 0 or floor % 1 ~= 0 then
+  --@include token
+  token_at(1)
+  number_at(2, 1)
+  number_at(4, 0)
   return misuse
 end
 
-local now = now_us()
-local last, last_token = read_record(record)
+local found = redis.call("HMGET", record, "fence", "token", "kept")
+local last, last_token, kept = fence_value(found[1]), found[2], tonumber(found[3])
 if not last or floor >= FENCE_END then
+  --@include no_fence
   return no_fence(record)
 end
 
+--@include clock
+local is_taken = (barge or redis.call("EXISTS", wait) == 0) and
+  redis.call("SET", lock, token, "NX", "PX", lease)
+if is_taken and barge and entry ~= "" then
+  redis.call("ZREM", wait, entry)
+end
+if is_taken and last < now and floor < now and kept and kept > now / 1000 + lease + 43200000 then
+  redis.call("HSET", record, "fence", now_digits, "token", token,
+    "since", string.sub(now_digits, 1, -4), "who", who, "given", now_digits)
+  return { REQUEST + HELD, lease, now, now }
+end
+
+--@include fence
 local function acquire(left)
   local fence = next_fence(last, now, floor)
-  write_record(record, last, fence, token, now, who, left)
+  write_record(record, last, fence, token, now, who, left, now_digits)
   return { REQUEST + HELD, left, fence, now }
 end
 
-if (barge or redis.call("EXISTS", wait) == 0) and redis.call("SET", lock, token, "NX", "PX", lease) then
-  if barge and entry ~= "" then
-    redis.call("ZREM", wait, entry)
-  end
+if is_taken then
   return acquire(lease)
 end
-
 local value = redis.call("GET", lock)
 if value == token then
   local left = redis.call("PTTL", lock)
   return last_token == token and { REQUEST + HELD, left, last, now } or acquire(left)
 end
 
---@include enqueue
---@include raise_fence
---@include grant
---@include is_ours
+--@include number
+local liveness, grant_ms, limit = number_at(7, 1), number_at(9, 1), number_at(10, 1)
+if misuse then
+  return misuse
+end
 if entry ~= "" then
+  --@include enqueue
+  --@include raise_fence
   check_entry(entry, "xw", client, token)
   if misuse then
     return misuse
@@ -66,8 +85,10 @@ if entry ~= "" then
   enqueue(wait, live, entry, client, now, liveness)
 end
 
+--@include is_ours
 local ours = is_ours(value, last_token)
 if not value then
+  --@include grant
   local _, _, fence, left, served = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if fence then
     return { REQUEST + HELD, left, fence, now }

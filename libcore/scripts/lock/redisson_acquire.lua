@@ -37,7 +37,7 @@ if mine or left == -2 then
   local fence = next_fence(last, now, floor)
   redis.call("HSET", lock, owner, 1)
   redis.call("PEXPIRE", lock, lease)
-  write_record(record, last, fence, owner, now, who, lease)
+  write_record(record, last, fence, owner, now, who, lease, now_text)
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end

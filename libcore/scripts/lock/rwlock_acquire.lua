@@ -46,7 +46,7 @@ local function enter()
   add_reader(readers, token, now, lease)
   local left = keep_marker(lock, readers, now, latest_reader(readers, now))
   local fence = next_fence(last, now, floor)
-  write_record(record, last, fence, READERS, now, who, left)
+  write_record(record, last, fence, READERS, now, who, left, now_text)
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end

@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- The clock of the tests, instead of the server's: microseconds in a key.
+local now_text
+
 local function now_us()
-  return tonumber(redis.call("GET", "ilk:test:now"))
+  now_text = redis.call("GET", "ilk:test:now")
+  return tonumber(now_text)
 end
