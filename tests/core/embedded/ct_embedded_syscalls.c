@@ -38,7 +38,7 @@ static ilk_status use(ilk_error *err)
     else
         st = ilk_lock_open(&lock, own, "n", 1, NULL, err);
     if (st == ILK_OK)
-        st = ilk_lock_acquire(lock, SOON_MS, err);
+        st = ilk_lock_acquire(lock, patience(SOON_MS), err);
     if (st == ILK_OK)
         st = ilk_lock_release(lock, err);
     ilk_lock_free(lock);
