@@ -6,7 +6,7 @@ One that may use several independent servers takes several URLs.
 A locker in another language is a process that reads lines and answers each
 with one:
 
-    acquire NAME TTL_MS [WAIT_MS]    ok | busy
+    acquire NAME TTL_MS [WAIT_MS]    ok | busy; `default`: as the library waits
     release                          ok | lost
     anything that went wrong         error TEXT
 """
@@ -50,6 +50,10 @@ class RedisPy:
     def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
         self.lock = self.redis.lock(name, timeout=ttl)
         return self.lock.acquire(blocking=wait > 0, blocking_timeout=wait or None)
+
+    def acquire_by_default(self, name: str, ttl: float) -> bool:
+        """By its own polling, for as long as the slowest of the others polls."""
+        return self.acquire(name, ttl, wait=4)
 
     def release(self) -> bool:
         try:
@@ -204,6 +208,9 @@ class Process:
 
     def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
         return self.ask("acquire", name, int(ttl * 1000), int(wait * 1000)) == "ok"
+
+    def acquire_by_default(self, name: str, ttl: float) -> bool:
+        return self.ask("acquire", name, int(ttl * 1000), "default") == "ok"
 
     def release(self) -> bool:
         return self.ask("release") == "ok"

@@ -6,6 +6,7 @@
 --@include now
 --@include entry
 --@include serve_waiter
+--@include their_turn
 
 local function visit(walk, e)
   local state = life(walk, e.client)
@@ -44,16 +45,31 @@ end
 -- instead of granting) or "join" (readers hold; only readers may follow).
 -- own: the token of the request that runs this script, or nil. If its entry is
 -- served, the reply says so: it gets no message, and at once its full lease.
--- Grants nothing while the record has no fence that can rise.
+-- share: "open" when a hold of ours has just ended, so that it may be the turn of other
+-- libraries (see pollers.lua); "wake" when a waiter has left that may be the one that is
+-- to come back after it; nil otherwise. Grants nothing while they have it, nor while the
+-- record has no fence that can rise.
 -- Returns more (see walk_wait_queue), denied, for `own` the fence and the lease,
--- and whether a waiter was served that holds alone.
-local function grant(at, grant_ms, limit, liveness, mode, own)
-  local now, last = now_us(), read_record(KEYS[at + 1])
+-- whether a waiter was served that holds alone, and for how many ms the name is kept free.
+local function grant(at, grant_ms, limit, liveness, mode, own, share)
+  local now = now_us()
+  local last, _, polled = read_record(KEYS[at + 1])
   if not last then
     return 0, 0, nil, nil, false
   end
+  local ms = math.floor(now / 1000)
+  local kept = polled and not mode and kept_free(polled, ms)
+  if kept and share ~= "wake" then
+    return 0, 0, nil, nil, false, kept
+  end
+  if kept or polled and not mode and share == "open" and is_their_turn(polled, ms) then
+    if not kept then
+      leave_free(KEYS[at + 1], polled, ms)
+    end
+    mode = "barge"
+  end
   local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = KEYS[at + 2], live = KEYS[at + 3],
-    readers = KEYS[at + 4], now = now, now_text = now_text, ms = math.floor(now / 1000),
+    readers = KEYS[at + 4], now = now, now_text = now_text, ms = ms,
     grant_ms = grant_ms, liveness = liveness, mode = mode, own = own, reading = mode == "join",
     last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local fate, more = walk_wait_queue(walk, limit, visit)

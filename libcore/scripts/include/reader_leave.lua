@@ -14,5 +14,5 @@ local function reader_leave(token, grant_ms, limit, liveness)
     return held, 0, 0
   end
   redis.call("DEL", lock)
-  return held, grant(1, grant_ms, limit, liveness)
+  return held, grant(1, grant_ms, limit, liveness, nil, nil, "open")
 end

@@ -8,8 +8,8 @@
 --@include keep_record
 --@include fence_value
 
--- The fence (see fence_value()) and the token.
+-- The fence (see fence_value()), the token, and `polled` (see pollers.lua; mostly false).
 local function read_record(key)
-  local record = redis.call("HMGET", key, "fence", "token")
-  return fence_value(record[1]), record[2]
+  local record = redis.call("HMGET", key, "fence", "token", "polled")
+  return fence_value(record[1]), record[2], record[3]
 end

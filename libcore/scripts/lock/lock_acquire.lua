@@ -34,15 +34,20 @@ if token == "" or token == READERS or not lease or lease < 1 or lease % 1 ~= 0 o
   return misuse
 end
 
-local found = redis.call("HMGET", record, "fence", "token", "kept")
-local last, last_token, kept = fence_value(found[1]), found[2], tonumber(found[3])
+local found = redis.call("HMGET", record, "fence", "token", "kept", "polled")
+local last, last_token, kept, polled = fence_value(found[1]), found[2], tonumber(found[3]), found[4]
 if not last or floor >= FENCE_END then
   --@include no_fence
   return no_fence(record)
 end
 
 --@include clock
-local is_taken = (barge or redis.call("EXISTS", wait) == 0) and
+local is_kept_free = false
+if polled then
+  --@include kept_free
+  is_kept_free = kept_free(polled, math.floor(now / 1000))
+end
+local is_taken = not is_kept_free and (barge or redis.call("EXISTS", wait) == 0) and
   redis.call("SET", lock, token, "NX", "PX", lease)
 if is_taken and barge and entry ~= "" then
   redis.call("ZREM", wait, entry)
@@ -87,11 +92,18 @@ end
 
 --@include is_ours
 local ours = is_ours(value, last_token)
+if value and ours == 0 then
+  --@include note_poller
+  ours = look_again(wait, client, note_poller(record, value, math.floor(now / 1000)))
+end
 if not value then
   --@include grant
-  local _, _, fence, left, served = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
+  local _, _, fence, left, served, free_ms = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if fence then
     return { REQUEST + HELD, left, fence, now }
+  end
+  if free_ms then
+    return { REQUEST + (entry == "" and BUSY or QUEUED), free_ms, now, 1 }
   end
   ours = redis.call("EXISTS", lock)
   if entry == "" and ours == 0 and not served and redis.call("EXISTS", wait) == 0 then

@@ -32,7 +32,7 @@ if value == READERS then
 elseif value == token then
   redis.call("DEL", lock)
 end
-local more, denied = grant(1, grant_ms, limit, liveness, mode)
+local more, denied = grant(1, grant_ms, limit, liveness, mode, nil, "wake")
 if value == token then
   return { REQUEST + RELEASED, more, denied }
 end

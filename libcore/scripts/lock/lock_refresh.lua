@@ -17,6 +17,7 @@
 --@include grant
 --@include is_ours
 --@include entries
+--@include note_poller
 
 local lock, record, wait, live, readers = unpack(KEYS)
 local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
@@ -32,14 +33,20 @@ if value == READERS and not latest_reader(readers, now) then
   redis.call("DEL", lock)
   value = false
 end
-local more = 0
+local more, kept = 0, nil
 if not value or value == READERS then
-  more = grant(1, grant_ms, limit, liveness, value and "join" or nil)
+  local _
+  more, _, _, _, _, kept = grant(1, grant_ms, limit, liveness, value and "join" or nil)
   value = redis.call("GET", lock)
 end
 
 local fence, record_token = read_record(record)
-local left = redis.call("PTTL", lock)
+local left, ours = redis.call("PTTL", lock), is_ours(value, record_token)
+if kept then
+  left, ours = kept, 1
+elseif value and ours == 0 then
+  ours = look_again(wait, client, note_poller(record, value, math.floor(now / 1000)))
+end
 -- Without a fence that can rise nothing can be granted: the waiters are GONE, and
 -- get the error when they acquire again.
 local function state_of(entry)
@@ -53,5 +60,5 @@ local function state_of(entry)
   return fence and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end
 
-local state = more == 1 and MORE or value and BUSY or FREE
-return report_entries({ REQUEST + state, left, now, is_ours(value, record_token) }, 5, state_of)
+local state = more == 1 and MORE or (value or kept) and BUSY or FREE
+return report_entries({ REQUEST + state, left, now, ours }, 5, state_of)

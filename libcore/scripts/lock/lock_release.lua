@@ -35,5 +35,5 @@ end
 redis.call("DEL", lock)
 
 --@include grant
-local more, denied = grant(1, grant_ms, limit, liveness, mode)
+local more, denied = grant(1, grant_ms, limit, liveness, mode, nil, "open")
 return { REQUEST + RELEASED, more, denied }

@@ -14,6 +14,7 @@
 --@include token
 --@include fence
 --@include is_ours
+--@include kept_free
 
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
 if not misuse and #KEYS % 5 ~= 0 then
@@ -26,9 +27,13 @@ end
 local now, highest, held, left, lasts = now_us(), 0, 0, lease, {}
 for at = 1, #KEYS, 5 do
   local value = redis.call("GET", KEYS[at])
-  local last, last_token = read_record(KEYS[at + 1])
+  local last, last_token, polled = read_record(KEYS[at + 1])
   if not last or floor >= FENCE_END then
     return no_fence(KEYS[at + 1])
+  end
+  local free_ms = polled and not value and kept_free(polled, math.floor(now / 1000))
+  if free_ms then
+    return { REQUEST + BUSY, (at - 1) / 5, free_ms, now, 1 }
   end
   local mine = value == token
   if not mine and (value or redis.call("EXISTS", KEYS[at + 2]) == 1) then

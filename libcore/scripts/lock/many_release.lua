@@ -29,7 +29,7 @@ end
 for at = 1, #KEYS, 5 do
   if mine[at] then
     redis.call("DEL", KEYS[at])
-    local left_over, refused = grant(at, grant_ms, limit, liveness)
+    local left_over, refused = grant(at, grant_ms, limit, liveness, nil, nil, "open")
     more, denied = math.max(more, left_over), math.max(denied, refused)
   else
     local found = lost(KEYS[at + 1], token)

@@ -14,6 +14,7 @@
 --@include token
 --@include fence
 --@include readers
+--@include kept_free
 
 local lock, record, wait, live, readers = unpack(KEYS)
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
@@ -24,7 +25,7 @@ if misuse then
 end
 
 local now, value = now_us(), redis.call("GET", lock)
-local last, last_token = read_record(record)
+local last, last_token, polled = read_record(record)
 if not last or floor >= FENCE_END then
   return no_fence(record)
 end
@@ -53,7 +54,8 @@ local function enter()
   return { REQUEST + HELD, lease, fence, now }
 end
 
-if (not value or latest) and (barge or redis.call("EXISTS", wait) == 0) then
+local is_kept_free = polled and not value and kept_free(polled, math.floor(now / 1000))
+if not is_kept_free and (not value or latest) and (barge or redis.call("EXISTS", wait) == 0) then
   return enter()
 end
 
@@ -71,11 +73,18 @@ if entry ~= "" then
 end
 
 local ours = is_ours(value, last_token)
+if value and ours == 0 then
+  --@include note_poller
+  ours = look_again(wait, client, note_poller(record, value, math.floor(now / 1000)))
+end
 if not value or latest then
-  local _, _, fence, left, served = grant(1, grant_ms, limit, liveness,
+  local _, _, fence, left, served, free_ms = grant(1, grant_ms, limit, liveness,
     latest and "join" or nil, entry ~= "" and token or nil)
   if fence then
     return { REQUEST + HELD, left, fence, now }
+  end
+  if free_ms then
+    return { REQUEST + (entry == "" and BUSY or QUEUED), free_ms, now, 1 }
   end
   value = redis.call("GET", lock)
   if entry == "" and not served and (not value or value == READERS) and

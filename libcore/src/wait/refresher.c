@@ -277,6 +277,19 @@ void ilk__refresher_forget(ilk__waiter *waiter)
 
 /* ---- when to claim ------------------------------------------------------ */
 
+/* How long until the next look at a foreign holder. For the client of the first
+ * waiter `ours` is minus the ms of a caller with the usual foreign_poll_ms. */
+static int64_t foreign_poll(const ilk__refresher *refresher, int ours)
+{
+    int64_t usual = ilk__sooner(refresher->wait_queue.foreign_poll_ms,
+                                ILK__LEASE_MAX_MS);
+    int64_t hundredths = ours ? -(int64_t)ours : ILK__FOREIGN_POLL_MS;
+
+    if (hundredths > ILK__FOREIGN_POLL_MS)
+        hundredths = ILK__FOREIGN_POLL_MS;
+    return usual * hundredths / ILK__FOREIGN_POLL_MS;
+}
+
 /*
  * Replies come over several connections and overtake each other: the reply to
  * a new waiter's ENQUEUE may arrive before that to an older refresh. So until
@@ -296,9 +309,9 @@ void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t sent_at,
      * claim that often. */
     if (refresher->shortest_ms < ILK__REFRESH_MS)
         claim_at = ilk__sooner(claim_at, now + refresher->shortest_ms);
-    if (!ours)
+    if (ours <= 0)
         claim_at =
-            ilk__sooner(claim_at, now + refresher->wait_queue.foreign_poll_ms);
+            ilk__sooner(claim_at, now + foreign_poll(refresher, ours));
     refresher->claim_at = claim_at <= now ? now + 1 : claim_at;
     ilk__refresher_schedule(refresher);
 }

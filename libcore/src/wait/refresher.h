@@ -66,7 +66,9 @@ void ilk__refresher_succeed(ilk__waiter *waiter);
 void ilk__refresher_forget(ilk__waiter *waiter);
 
 /* Plan the next claim by a reply: the rest of the holder's lease (-1: it has
- * no end), and whether the holder uses this library. */
+ * no end), and whether the holder uses this library. ours: 1; 0: no, and it will
+ * notify nobody; less: the same, and this client has the first waiter (see
+ * scripts/include/note_poller.lua). */
 void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t sent_at,
                                 int64_t holder_ms, int ours);
 /* Something changed that the list with this key waits for: if it is this

@@ -196,7 +196,7 @@ ilk__act ilk__wait_got(ilk__op *op);
 /*
  * The entry is in the wait queue. holder_ms: the rest of the holder's lease, -1
  * when it has no end. now_us: the server's time; 0 when the reply has none.
- * ours: the holder uses this library, so its release will notify us.
+ * ours: as for ilk__refresher_note_holder(), which is given it.
  */
 ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
                           int ours);

@@ -45,10 +45,13 @@ func isBusy(err error) bool {
 }
 
 func (p *peer) acquire(words []string) (string, error) {
-	mutex := p.sync.NewMutex(words[1],
-		redsync.WithExpiry(milliseconds(words, 2)),
-		redsync.WithTries(1+int(milliseconds(words, 3)/retryDelay)),
-		redsync.WithRetryDelay(retryDelay))
+	options := []redsync.Option{redsync.WithExpiry(milliseconds(words, 2))}
+	if len(words) <= 3 || words[3] != "default" {
+		options = append(options,
+			redsync.WithTries(1+int(milliseconds(words, 3)/retryDelay)),
+			redsync.WithRetryDelay(retryDelay))
+	}
+	mutex := p.sync.NewMutex(words[1], options...)
 	err := mutex.Lock()
 	if isBusy(err) {
 		return "busy", nil

@@ -25,12 +25,13 @@ async function isBusy(error) {
 }
 
 async function acquire(name, ttl, wait) {
-  const locks = new Redlock(servers, {
+  const polling = {
     retryCount: Math.floor(Number(wait || 0) / RETRY_MS),
     retryDelay: RETRY_MS,
     retryJitter: 0,
     automaticExtensionThreshold: 0,
-  });
+  };
+  const locks = new Redlock(servers, wait === "default" ? {} : polling);
   locks.on("error", () => {}); // told by the rejected promise as well
   try {
     held = await locks.acquire(name.split(","), Number(ttl));
