@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check sixteen protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check seventeen protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
 # (cluster_split.pml), a lock behind Sentinel (replicas.pml), a lock over several servers
 # (quorum_*.pml), a register over them (quorum_register.pml), and which
 # of them keep registers (quorum_acceptors.pml, quorum_adoption.pml), transactions on a store
-# (store.pml) and over several servers (two_phase.pml), and a value on several servers
-# (replicated_value.pml): what must hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
+# (store.pml) and over several servers (two_phase.pml), a value on several servers
+# (replicated_value.pml), and a lock that other libraries poll for (pollers.pml): what must
+# hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
 
@@ -30,7 +31,7 @@ verify() {
     out=$work/out
     case $3 in
     safety) cflags="-DSAFETY" pan="" ;;
-    liveness) cflags="" pan="-a -f" ;;
+    liveness) cflags="-DNFAIR=3" pan="-a -f" ;;
     endless) cflags="-DNP" pan="-l" ;; # runs without an end
     fair-endless) cflags="-DNP -DNFAIR=5" pan="-l -f" ;;
     esac
@@ -498,6 +499,24 @@ breaks "control: a deleted version that ends too early" replicated_value safety 
     "-DWIPES=0 -DBROKEN_ENDS_EARLY" "newest>=before"
 breaks "control: a server that was wiped counts" replicated_value safety \
     "-DBROKEN_COUNTS_WIPED" "assertion violated"
+
+once="-DFAULTS=0"
+endless="-DFAULTS=0 -DQUITS=0 -DENDLESS"
+holds "2 clients and a poller, 1 fault: nobody is forgotten" pollers liveness ""
+holds "3 clients and a poller: nobody is forgotten" pollers liveness \
+    "$once -DCLIENTS=3 -DENTRIES=1"
+holds "2 clients and a poller without an end: each comes in" pollers liveness \
+    "$endless"
+breaks "control: nobody is woken when a name is left free" pollers liveness \
+    "$once -DBROKEN_NOBODY_WOKEN" "acceptance cycle"
+breaks "control: a waiter that was woken leaves, and wakes nobody" pollers \
+    liveness "$once -DCLIENTS=3 -DENTRIES=1 -DBROKEN_CANCEL" "acceptance cycle"
+breaks "control: a name is never left free" pollers liveness \
+    "$endless -DBROKEN_NEVER" "acceptance cycle"
+breaks "control: a try takes a name that is kept free" pollers liveness \
+    "$endless -DBROKEN_TRY" "acceptance cycle"
+breaks "control: a claim takes a name that is kept free" pollers liveness \
+    "$endless -DBROKEN_CLAIM" "acceptance cycle"
 
 if [ "${1:-}" = --deep ]; then
     memory=6000

@@ -119,7 +119,7 @@ def test_refresh_of_a_foreign_holder_is_not_ours(world):
     world.redis("SET", world.name, "stranger", "PX", 3000)
     world.queue("b")
 
-    assert world.refresh("c-b", world.entry("b"))[3] == 0
+    assert world.refresh("c-b", world.entry("b"))[3] == -5
 
 
 def test_cancel_leaves_the_line(world):

@@ -281,8 +281,8 @@ void ilk__refresher_forget(ilk__waiter *waiter)
  * waiter `ours` is minus the ms of a caller with the usual foreign_poll_ms. */
 static int64_t foreign_poll(const ilk__refresher *refresher, int ours)
 {
-    int64_t usual = ilk__sooner(refresher->wait_queue.foreign_poll_ms,
-                                ILK__LEASE_MAX_MS);
+    int64_t usual =
+        ilk__sooner(refresher->wait_queue.foreign_poll_ms, ILK__LEASE_MAX_MS);
     int64_t hundredths = ours ? -(int64_t)ours : ILK__FOREIGN_POLL_MS;
 
     if (hundredths > ILK__FOREIGN_POLL_MS)
@@ -310,8 +310,7 @@ void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t sent_at,
     if (refresher->shortest_ms < ILK__REFRESH_MS)
         claim_at = ilk__sooner(claim_at, now + refresher->shortest_ms);
     if (ours <= 0)
-        claim_at =
-            ilk__sooner(claim_at, now + foreign_poll(refresher, ours));
+        claim_at = ilk__sooner(claim_at, now + foreign_poll(refresher, ours));
     refresher->claim_at = claim_at <= now ? now + 1 : claim_at;
     ilk__refresher_schedule(refresher);
 }
