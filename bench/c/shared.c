@@ -10,6 +10,8 @@
 
 #include <interlock.h>
 
+#include <string.h>
+
 enum { TURN = 5, KEYS = 16, SIDES = 4 };
 
 static ilk_kv *kv;
@@ -87,7 +89,8 @@ int main(int argc, char **argv)
         die("usage", "shared URL SECONDS");
     check(ilk_client_open(&client, argv[1], NULL, &err));
     check(ilk_kv_open(&kv, client, "bench", 5, &err));
-    check(ilk_store_open(&store, client, "bench", 5, &err));
+    /* A store belongs to the list of servers that it began with. */
+    check(ilk_store_open(&store, client, argv[1], strlen(argv[1]), &err));
     for (int side = 0; side < SIDES; side++)
         sides[side].call(); /* connections, and the sources of scripts */
     ends = now_ns() + ns_of(argv[2]);

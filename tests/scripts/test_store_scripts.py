@@ -248,12 +248,12 @@ def test_the_outcome_of_an_old_one_is_not_known(store):
 
 
 def test_ids_are_forgotten_a_few_at_a_time(store, world):
-    for number in range(40):
-        store.commit(f"t{number}", a="x")
+    old = [part for number in range(300) for part in (START_US + number, f"c o{number}")]
+    world.redis("ZADD", DONE, *old)
     world.advance(DONE_MS + 1)
-    world.redis("PERSIST", DONE)  # the expiry alone would do it here
-    for number, left in ((1, 25), (2, 10), (3, 3)):
-        store.commit(f"new{number}", a="x")
+    for turn, left in ((1, 300 - 256 + 16), (2, 32)):
+        for number in range(16):  # one of them removes some
+            store.commit(f"new{turn}-{number}", a="x")
         assert world.redis("ZCARD", DONE) == left
 
 

@@ -26,6 +26,11 @@
 local KEEP_US = 60000000
 local GONE_MS = 2 * KEEP_US / 1000
 
+-- Mostly of the time in now_us(), whose digits are known.
+local digits_of, digits_text
 local function digits(number)
-  return string.format("%.0f", number)
+  if digits_of ~= number then
+    digits_of, digits_text = number, string.format("%.0f", number)
+  end
+  return digits_text
 end

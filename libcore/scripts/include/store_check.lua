@@ -22,7 +22,7 @@ local function look_at_keys(id)
   for i = 3, #KEYS do
     local read, versions, intent, by = read_key(KEYS[i])
     seen.read = math.max(seen.read, read)
-    seen.written = math.max(seen.written, versions[#versions] or 0)
+    seen.written = math.max(seen.written, newest(versions) or 0)
     seen.versions[i] = versions
     if intent and by == id then
       seen.own = intent

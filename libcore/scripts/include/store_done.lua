@@ -4,12 +4,15 @@
 
 local DONE_US = 600000000
 
--- Older ones are removed a few at a time.
+-- Every sixteenth removes older ones, a few at a time.
 local function note_done(done, member, at, now)
   redis.call("ZADD", done, digits(at), member)
-  local old = redis.call("ZRANGEBYSCORE", done, "-inf", digits(now - DONE_US), "LIMIT", 0, 16)
+  redis.call("PEXPIRE", done, "600000")
+  if at % 16 ~= 0 then
+    return
+  end
+  local old = redis.call("ZRANGEBYSCORE", done, "-inf", now - DONE_US, "LIMIT", "0", "256")
   if #old > 0 then
     redis.call("ZREM", done, unpack(old))
   end
-  redis.call("PEXPIRE", done, DONE_US / 1000)
 end

@@ -1,18 +1,19 @@
 -- SPDX-License-Identifier: MIT
--- The readers and the versions of a key of a store.
+-- The readers and the versions of a key of a store. The timestamps of a key that is
+-- written often are many, so they stay one text: a new one is added at its end, and those
+-- that are dropped are taken from its beginning.
 
-local function split(text)
-  local found = {}
-  for word in string.gmatch(text or "", "%S+") do
-    found[#found + 1] = tonumber(word)
-  end
-  return found
-end
-
--- Returns the greatest timestamp of a reader, the timestamps of the versions, and of an
--- intent its timestamp and its transaction's id.
+-- Returns the greatest timestamp of a reader, the text of the versions, and of an intent
+-- its timestamp and its transaction's id.
 local function read_key(key)
   local field = redis.call("HMGET", key, "read", "versions", "intent")
   local at, id = string.match(field[3] or "", "^(%d+) (.+)$")
-  return tonumber(field[1] or 0) or 0, split(field[2]), tonumber(at), id
+  return tonumber(field[1] or 0) or 0, field[2] or "", tonumber(at), id
+end
+
+-- The greatest timestamp of the versions, and its digits; nil without one. They are 16
+-- at most.
+local function newest(versions)
+  local digits_of = string.match(string.sub(versions, -17), "%d+$")
+  return tonumber(digits_of), digits_of
 end

@@ -2,15 +2,15 @@
 -- The timestamps that a store gives.
 --@include store
 --@include store_place
---@include fence_value
+--@include fence_end
 
 -- A timestamp that nobody has, greater than `above`; nil: none is left. Of several
 -- servers each gives those that leave its own number as the remainder.
 local function give_timestamp(store, now, above)
   local last = tonumber(redis.call("HGET", store, "last") or 0) or 0
   local least = math.max(now, last + 1, above + 1)
-  local given = fence_value(digits(least + (place.number - least) % place.count))
-  if not given then
+  local given = least + (place.number - least) % place.count
+  if given >= FENCE_END then
     return nil
   end
   redis.call("HSET", store, "last", digits(given))

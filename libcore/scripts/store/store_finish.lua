@@ -29,8 +29,11 @@ for i = 3, #KEYS do
     redis.call("HDEL", key, "intent", "intended")
     if is_committed then
       write_version(key, versions, at, version, now)
-    elseif #versions == 0 or redis.call("HGET", key, digits(versions[#versions])) == "d" then
-      redis.call("PEXPIRE", key, GONE_MS)
+    else
+      local _, last_digits = newest(versions)
+      if not last_digits or redis.call("HGET", key, last_digits) == "d" then
+        redis.call("PEXPIRE", key, GONE_MS)
+      end
     end
     found, last = found + 1, at
   end

@@ -19,6 +19,22 @@
 --@include store_timestamp
 --@include store_key
 
+-- As newest(), of the versions that are not above `at`.
+local function newest_until(versions, at)
+  local last, digits_of = newest(versions)
+  if not last or last <= at then
+    return last, digits_of
+  end
+  local found, digits_found
+  for word in string.gmatch(versions, "%d+") do
+    if tonumber(word) > at then
+      break
+    end
+    found, digits_found = tonumber(word), word
+  end
+  return found, digits_found
+end
+
 local store, key = KEYS[1], KEYS[2]
 local at, above = number_at(1, 0), number_at(3, 0)
 place_at(2)
@@ -35,28 +51,22 @@ local read, versions, intent, by = read_key(key)
 if intent and (at == 0 or intent <= at) then
   return { REQUEST + BUSY, intent, by }
 elseif at == 0 then
-  at = give_timestamp(store, now, math.max(above, read, versions[#versions] or 0))
+  at = give_timestamp(store, now, math.max(above, read, newest(versions) or 0))
   if not at then
     return no_timestamp(store)
   end
 elseif at < now - KEEP_US then
   return { REQUEST + GONE }
 end
-local seen
-for i = #versions, 1, -1 do
-  if versions[i] <= at then
-    seen = versions[i]
-    break
-  end
-end
-local value = seen and redis.call("HGET", key, digits(seen)) or "d"
+local seen, seen_digits = newest_until(versions, at)
+local value = seen and redis.call("HGET", key, seen_digits) or "d"
 if not seen and redis.call("HGET", key, "cut") then
   return { REQUEST + STALE }
 end
 local has_value = string.sub(value, 1, 1) == "v"
 if read < at then
   redis.call("HSET", key, "read", digits(at))
-  if not has_value and seen == versions[#versions] then
+  if not has_value and seen == newest(versions) then
     redis.call("PEXPIRE", key, GONE_MS)
   end
 end
