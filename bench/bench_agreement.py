@@ -12,7 +12,7 @@ import register_quorum
 import ring_lookups
 import ring_servers
 import store_alone
-from harness import run_parts
+from harness import Report, run_parts
 
 PARTS = {
     "ring": ring_lookups,
@@ -24,5 +24,5 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> None:
-    run_parts("agreement", __doc__, PARTS, words)
+def main(words: list[str]) -> Report | None:
+    return run_parts("agreement", __doc__, PARTS, words, quick=tuple(PARTS))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import async_memory
 import async_started
 import async_tasks
-from harness import build_c, hiredis_flags, interlock_flags, run_parts
+from harness import Report, build_c, hiredis_flags, interlock_flags, run_parts
 
 PARTS = {
     "tasks": async_tasks,
@@ -18,7 +18,7 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> Report | None:
     build_c("started", interlock_flags())
     build_c("limit", hiredis_flags())
-    run_parts("async", __doc__, PARTS, words)
+    return run_parts("async", __doc__, PARTS, words, quick=("tasks",))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import election_change
 import election_idle
-from harness import run_parts
+from harness import Report, run_parts
 
 PARTS = {"change": election_change, "idle": election_idle}
 
 
-def main(words: list[str]) -> None:
-    run_parts("election", __doc__, PARTS, words)
+def main(words: list[str]) -> Report | None:
+    return run_parts("election", __doc__, PARTS, words, quick=("change",))

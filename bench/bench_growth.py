@@ -7,7 +7,7 @@ Nothing here fails on a figure: there is no goal but that nothing grows.
 from __future__ import annotations
 
 import growth
-from harness import build_c, hiredis_flags, interlock_flags, run_parts
+from harness import Report, build_c, hiredis_flags, interlock_flags, run_parts
 
 PARTS = {
     "names": growth.Names,
@@ -16,7 +16,7 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> Report | None:
     build_c("growth", interlock_flags())
     build_c("limit", hiredis_flags())
-    run_parts("growth", __doc__, PARTS, words)
+    return run_parts("growth", __doc__, PARTS, words)

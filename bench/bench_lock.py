@@ -10,7 +10,7 @@ import lock_alone
 import lock_crowd
 import lock_peers
 import lock_waits
-from harness import build_c, hiredis_flags, interlock_flags, run_parts
+from harness import Report, build_c, hiredis_flags, interlock_flags, run_parts
 
 PROGRAMS = ["side", "handover", "idle"]
 PARTS = {
@@ -21,9 +21,9 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> Report | None:
     for program in PROGRAMS:
         build_c(program, interlock_flags())
     for program in ("raw", "limit", "iothread"):
         build_c(program, hiredis_flags())
-    run_parts("lock", __doc__, PARTS, words)
+    return run_parts("lock", __doc__, PARTS, words, quick=("alone",))

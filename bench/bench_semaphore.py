@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import semaphore_alone
 import semaphore_crowd
-from harness import build_c, hiredis_flags, interlock_flags, run_parts
+from harness import Report, build_c, hiredis_flags, interlock_flags, run_parts
 
 PARTS = {"alone": semaphore_alone, "crowd": semaphore_crowd}
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> Report | None:
     build_c("side", interlock_flags())
     build_c("limit", hiredis_flags())
-    run_parts("semaphore", __doc__, PARTS, words)
+    return run_parts("semaphore", __doc__, PARTS, words, quick=("alone",))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import signal_all
 import signal_one
-from harness import build_c, interlock_flags, run_parts
+from harness import Report, build_c, interlock_flags, run_parts
 
 PARTS = {"all": signal_all, "one": signal_one}
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> Report | None:
     build_c("signal", interlock_flags())
-    run_parts("signal", __doc__, PARTS, words)
+    return run_parts("signal", __doc__, PARTS, words, quick=("one",))

@@ -10,7 +10,7 @@ import store_etcd
 import store_gateway
 import store_mysql
 import store_zookeeper
-from harness import build_c, interlock_flags, run_parts
+from harness import Report, build_c, interlock_flags, run_parts
 
 PARTS = {
     "etcd": store_etcd,
@@ -20,6 +20,6 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> Report | None:
     build_c("side", interlock_flags())
-    run_parts("stores", __doc__, PARTS, words)
+    return run_parts("stores", __doc__, PARTS, words)

@@ -10,7 +10,7 @@ import cluster_pairs
 import failover
 import quorum_alone
 import quorum_crowd
-from harness import build_c, hiredis_flags, interlock_flags, run_parts
+from harness import Report, build_c, hiredis_flags, interlock_flags, run_parts
 
 PARTS = {
     "alone": quorum_alone,
@@ -20,7 +20,7 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> Report | None:
     build_c("side", interlock_flags())
     build_c("trip", hiredis_flags())
-    run_parts("topologies", __doc__, PARTS, words)
+    return run_parts("topologies", __doc__, PARTS, words)

@@ -201,14 +201,25 @@ def redis_py_with_hiredis() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
-def run_parts(name: str, about: str, parts: dict, words: list[str]) -> None:
-    """Parse the options, start a server, measure, report."""
+def run_parts(
+    name: str, about: str, parts: dict, words: list[str], quick: tuple[str, ...] = ()
+) -> Report | None:
+    """Parse the options, start a server, measure, report. `quick` are the parts that
+    `--quick` runs; without one it runs nothing, and the report is None."""
     options = argparse.ArgumentParser(prog=f"bench {name}", description=about)
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--seconds", type=float, default=1.0, help="of one round")
     options.add_argument("--most", type=int, default=10**6, help="that growth has")
     options.add_argument("--only", choices=sorted(parts), action="append")
+    options.add_argument(
+        "--quick", action="store_true", help="a few parts, one short round: 5 minutes"
+    )
     given = options.parse_args(words)
+    if given.quick:
+        given.rounds, given.seconds = 1, 0.2
+        given.only = [part for part in quick if part in (given.only or quick)]
+        if not given.only:
+            return None
 
     redis_py_with_hiredis()
     server = Server()
@@ -221,12 +232,15 @@ def run_parts(name: str, about: str, parts: dict, words: list[str]) -> None:
         report = Report()
         for part, module in parts.items():
             if not given.only or part in given.only:
+                began = time.monotonic()
                 module.measure(server, report, given)
+                print(f"-- {name} {part}: {time.monotonic() - began:.0f} s")
         described.update(importlib.import_module("peers").VERSIONS)
         report.save(OUT / f"{name}.json", described)
         print(f"{report.summary()}; details in {OUT / name}.json")
     finally:
         server.close()
+    return report
 
 
 # --- The report.
@@ -276,6 +290,29 @@ def line(row: dict) -> str:
     verdict = {True: "met", False: "MISSED", None: ""}[row["met"]]
     number = f"{row['value']:,.{2 if abs(row['value']) < 100 else 0}f}"
     return f"{row['what']:<58}{number:>11} {row['unit']:<6}{row['goal']:>9}  {verdict}"
+
+
+def by_how_much(value: float, goal: str) -> float:
+    """How much of the goal is missing, as a part of it."""
+    limit = float(goal.split()[1].replace(",", ""))
+    return abs(value - limit) / limit if limit else abs(value)
+
+
+def print_missed(reports: dict[str, Report]) -> None:
+    """All goals that were missed, the farthest ones first."""
+    missed = [
+        (by_how_much(row["value"], row["goal"]), name, row)
+        for name, report in reports.items()
+        for row in report.rows
+        if row["met"] is False
+    ]
+    judged = sum(
+        row["met"] is not None for report in reports.values() for row in report.rows
+    )
+    print(f"\n-- Goals missed: {len(missed)} of {judged}")
+    for share, name, row in sorted(missed, key=lambda found: -found[0]):
+        print(f"{name:<10} {row['what'].strip():<58}{row['value']:>10,.2f} "
+              f"{row['unit']:<5}{row['goal']:>9}  by {share:.0%}")  # fmt: skip
 
 
 def version_of(package: str) -> str:

@@ -35,8 +35,12 @@ def main() -> int:
         if name not in NAMES:
             print(f"bench: no '{name}'; there are: {' '.join(NAMES)}", file=sys.stderr)
             return 64
+    reports = {}
     for name in names or NAMES:
-        importlib.import_module(f"bench_{name}").main(words[len(names) :])
+        report = importlib.import_module(f"bench_{name}").main(words[len(names) :])
+        if report:
+            reports[name] = report
+    importlib.import_module("harness").print_missed(reports)
     return 0
 
 

@@ -469,6 +469,13 @@ tier_stores()
     name_skipped STORE
 }
 
+# Instructions, which other work on the machine does not change.
+tier_counts()
+{
+    run_pytest tests/counts || return 1
+    name_skipped COUNTS
+}
+
 # A service of three servers and three sentinels for each test; most of the time
 # goes by while Sentinel fails over.
 tier_topologies()

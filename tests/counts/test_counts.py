@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""What the hot paths cost, in instructions: times are noise where others run as well.
+
+The server's are compared with those of SET NX PX and compare-and-delete, which is what a
+pair costs redis-py. A count may exceed what recorded.json has by 3 %; one that became
+lower should be recorded. ILK_COUNTS=record writes the file anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from counted import CountedServer, count_program
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import expand_scripts  # noqa: E402
+
+RECORDED = Path(__file__).with_name("recorded.json")
+TIMES = 400
+PAIRS = 400
+SLACK = 1.03
+COMPARE_AND_DELETE = (
+    "if redis.call('get', KEYS[1]) == ARGV[1] then"
+    " return redis.call('del', KEYS[1]) else return 0 end"
+)
+CLIENT = "c" * 22
+WHO = "host:1234:worker"
+
+
+def key(kind, name):
+    return f"ilk:{kind}:{{{name}}}"
+
+
+def keys_of_lock(name):
+    kinds = ("fence", "wait", "live", "readers")
+    return [name, *(key(f"lock:{kind}", name) for kind in kinds)]
+
+
+def token(number):
+    return f"t{number:022}"
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    found, _ = expand_scripts.load(
+        expand_scripts.SCRIPTS, [expand_scripts.SCRIPTS / "include"]
+    )
+    return {script.name: script for script in found}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if not program or not shutil.which("callgrind_control"):
+        pytest.skip("SKIPPED COUNTS: it takes redis-server and valgrind")
+    counted = CountedServer(tmp_path_factory.mktemp("counted"), program)
+    yield counted
+    counted.close()
+
+
+@pytest.fixture(scope="module")
+def call(server, scripts):
+    def send(pipeline, name, keys, *args):
+        send.request += 1
+        pipeline.execute_command(
+            "EVALSHA", scripts[name].sha1, len(keys), *keys, *args, send.request
+        )
+
+    send.request = 0
+    for script in scripts.values():
+        server.redis.script_load(script.text)
+    return send
+
+
+def works(call, server):
+    """What is counted, by its name."""
+    lock, waited = keys_of_lock("orders"), keys_of_lock("waited")
+    inbox = server.redis.pubsub()
+    inbox.subscribe(f"ilk:inbox:{CLIENT}")
+    inbox.get_message(timeout=10)
+    call.inbox = inbox  # which receives for as long as `call` is used
+    lines = iter(range(1, 10**6))
+
+    def acquire(pipeline, keys, number, waits=False):
+        entry = f"1 x {CLIENT} x{number}.secretsecret {token(number)} 30000 1 {WHO}"
+        call(pipeline, "lock_acquire", keys, token(number), 30000, WHO, 0,
+             entry if waits else "", CLIENT, 15000, 0, 5000, 64)  # fmt: skip
+
+    def release(pipeline, keys, number):
+        call(pipeline, "lock_release", keys, token(number), 5000, 64, 0, 15000)
+
+    def pair(pipeline, number):
+        acquire(pipeline, lock, number)
+        release(pipeline, lock, number)
+
+    def hand_over(pipeline, _):
+        number = next(lines)
+        if number == 1:
+            acquire(pipeline, waited, 0)
+        acquire(pipeline, waited, number, waits=True)
+        release(pipeline, waited, number - 1)
+
+    def change(pipeline, number):
+        keys = [key(kind, "r") for kind in ("register", "register:once",
+                                            "register:wait", "register:live")]  # fmt: skip
+        call(pipeline, "register_set", keys, token(number), "", "v" * 16, 64)
+
+    def commit(pipeline, number):
+        keys = [key("store", "s"), key("store:done", "s"),
+                *(f"{key('store:key', 's')}/{letter}" for letter in "abc")]  # fmt: skip
+        call(pipeline, "store_commit", keys, token(number), 0, "", 0, *["vvalue"] * 3)
+
+    def put(pipeline, number):
+        call(pipeline, "kv_put", [f"{key('kv', 'k')}/a", key("kv:once", "k")],
+             token(number), "vvalue", 0)  # fmt: skip
+
+    return {
+        "a pair": pair,
+        "a hand-over, with its entry": hand_over,
+        "a register's change": change,
+        "a commit of three keys": commit,
+        "a put of a value": put,
+    }
+
+
+def test_what_scripts_cost_a_server(server, call, tell):
+    compare = server.redis.script_load(COMPARE_AND_DELETE)
+
+    def plain_pair(pipeline, number):
+        pipeline.set("plain", token(number), nx=True, px=30000)
+        pipeline.evalsha(compare, 1, "plain", token(number))
+
+    version = re.match(r"\d+\.\d+", server.redis.info("server")["redis_version"])[0]
+    plain = server.count(plain_pair, TIMES)
+    found = {
+        name: round(server.count(work, TIMES) / plain, 2)
+        for name, work in works(call, server).items()
+    }
+    check("server", version, found, tell)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    built = tmp_path_factory.mktemp("program") / "pairs"
+    library = ROOT / "build" / "release" / "lib"
+    subprocess.run(
+        [os.environ.get("CC", "cc"), "-O2", f"-I{ROOT / 'libcore' / 'include'}",
+         str(Path(__file__).with_name("pairs.c")), "-o", str(built), f"-L{library}",
+         "-linterlock", f"-Wl,-rpath,{library}"],
+        check=True,
+    )  # fmt: skip
+    return str(built)
+
+
+def test_what_a_pair_costs_a_client(server, program, tmp_path, tell):
+    url = f"unix://{server.path}"
+    some, more = (
+        count_program(tmp_path, [program, url, str(pairs)])
+        for pairs in (PAIRS, 3 * PAIRS)
+    )
+    version = re.match(r"\d+\.\d+", server.redis.info("server")["redis_version"])[0]
+    check("client", version, {"a pair": round((more - some) / (2 * PAIRS))}, tell)
+
+
+def check(side, version, found, tell):
+    """Compare, or record."""
+    recorded = json.loads(RECORDED.read_text())
+    if os.environ.get("ILK_COUNTS") == "record":
+        recorded.update({"redis-server": version, side: found})
+        RECORDED.write_text(json.dumps(recorded, indent=2) + "\n")
+    unit = "of a plain pair" if side == "server" else "instructions"
+    for name, count in found.items():
+        tell(f"{side}: {name}: {count:,} {unit}, recorded {recorded[side].get(name)}")
+    if recorded["redis-server"] != version:
+        pytest.skip(
+            f"SKIPPED COUNTS: recorded with {recorded['redis-server']}, here is {version}"
+        )
+    worse = {
+        name: (count, recorded[side].get(name))
+        for name, count in found.items()
+        if count > recorded[side].get(name, 0) * SLACK
+    }
+    assert not worse
