@@ -18,7 +18,7 @@ end
 
 -- The semaphore lives as long as its longest lease, the record a day more.
 local function keep_semaphore(key, record, ms, until_ms)
-  local latest = tonumber(redis.call("ZREVRANGE", key, 0, 0, "WITHSCORES")[2]) or ms
+  local latest = tonumber(redis.call("ZREVRANGE", key, "0", "0", "WITHSCORES")[2]) or ms
   local left = math.max(latest, until_ms) - ms
   redis.call("PEXPIRE", key, left)
   keep_record(record, left)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Removing holds of a semaphore: expired or released.
 
--- Remove holds whose lease ran out.
+-- Remove holds whose lease ran out. ms: a number or its digits.
 local function purge(key, record, ms)
   local gone = redis.call("ZRANGEBYSCORE", key, "-inf", ms)
   if #gone == 0 then

@@ -40,19 +40,18 @@ if not last or floor >= FENCE_END then
 end
 local now = now_us()
 local ms = math.floor(now / 1000)
-purge(key, record, ms)
+local ms_text = string.sub(now_text, 1, -4)
+purge(key, record, ms_text)
 
 local until_ms = state[4] and lease_ends_at(key, token)
 if until_ms then
   return { REQUEST + HELD, until_ms - ms, hold_fence(state[4]), now }
 end
 
---@include enqueue
---@include raise_fence
---@include grant_permits
 local used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
 local other = most and wanted ~= most and wanted ~= base
 if other and used == 0 and waited then
+  --@include grant_permits
   grant_permits(grant_ms, limit, liveness)
   used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
 end
@@ -62,16 +61,19 @@ end
 if other or not most then
   most, base = wanted, wanted
 end
+local is_new = most ~= tonumber(state[2])
 
 local function acquire()
   local fence = next_fence(last, now, floor)
+  local text = fence == now and now_text or string.format("%.0f", fence)
   put_permits(key, token, permits, ms + lease)
-  local field, value = "base", base
-  if last == 0 then
-    field, value = "born", string.format("%.0f", now)
+  redis.call("HSET", record, "fence", text, "+" .. token, text .. " " .. ms_text .. " " .. who)
+  if is_new or last == 0 then
+    redis.call("HSET", record, "limit", most, "base", base)
   end
-  redis.call("HSET", record, "fence", string.format("%.0f", fence), "limit", most,
-    "base", base, "+" .. token, hold_field(fence, ms, who), field, value)
+  if last == 0 then
+    redis.call("HSET", record, "born", now_text)
+  end
   keep_semaphore(key, record, ms, ms + lease)
   return { REQUEST + HELD, lease, fence, now }
 end
@@ -84,6 +86,8 @@ if (barge or not waited) and used + permits <= most then
 end
 
 if entry ~= "" then
+  --@include enqueue
+  --@include raise_fence
   check_entry(entry, "pw", client, token, permits)
   if misuse then
     return misuse
@@ -98,6 +102,7 @@ end
 
 local walk
 if used < most then
+  --@include grant_permits
   local _
   _, _, walk = grant_permits(grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if walk and walk.own_fence then

@@ -28,8 +28,8 @@ end
 return_permits(key, record, token)
 local held, more, denied = until_ms > math.floor(now_us() / 1000), 0, 0
 
---@include grant_permits
 if redis.call("EXISTS", wait) == 1 then
+  --@include grant_permits
   more, denied = grant_permits(grant_ms, limit, liveness, mode)
 end
 if held then
