@@ -149,6 +149,8 @@ static int run(struct cli_args *args)
         kind = cli_take_kind(args, value); /* the only option of its own */
         if (!kind)
             return args->status;
+        if (!kind->inspect)
+            return cli_usage(args, "a %s has no state of its own", kind->name);
     }
     if (key < 0)
         return args->status;

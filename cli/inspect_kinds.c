@@ -255,6 +255,8 @@ static const struct cli_kind kinds[] = {
     {"queue", ILK_KIND_QUEUE, cli_inspect_queue},
     {"group", ILK_KIND_GROUP, inspect_group},
     {"register", ILK_KIND_REGISTER, inspect_register},
+    {"store", ILK_KIND_STORE, NULL},
+    {"kv", ILK_KIND_KV, NULL},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

@@ -96,7 +96,7 @@ _interlock() {
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local all="lock semaphore elect wait signal event group register kv queue
         inspect ls break demo server quorum ring version help"
-    local kinds="lock semaphore election signal event barrier latch queue group register"
+    local kinds="lock semaphore election signal event barrier latch queue group register store kv"
 
     COMPREPLY=()
     _interlock_parse

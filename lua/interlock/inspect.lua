@@ -101,7 +101,7 @@ end
 ---@param client interlock.Client
 ---@param pattern string? a glob as in Redis' KEYS; nil for all
 ---@param kind string? the primitive: lock (default), semaphore, election, signal,
----  event, barrier, latch, queue, group or register
+---  event, barrier, latch, queue, group, register, store or kv
 ---@return string[]? names in byte order
 ---@return string? msg
 ---@return integer? code

@@ -249,8 +249,8 @@ class Client(ClientBase, Primitives):
 
         ``pattern`` is a glob as in Redis' KEYS; bytes give bytes. ``kind`` selects
         the names of another primitive: semaphore, election, signal, event,
-        barrier, latch, queue, group or register. The call scans the whole key space: it is
-        meant for operators.
+        barrier, latch, queue, group, register, store or kv. The call scans the whole
+        key space: it is meant for operators.
 
         Raises: ConnectionError, AuthError, InvalidError. Blocks: some round
         trips. Thread: any thread.

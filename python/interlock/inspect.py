@@ -33,6 +33,8 @@ KINDS = {
     "queue": lib.ILK_KIND_QUEUE,
     "group": lib.ILK_KIND_GROUP,
     "register": lib.ILK_KIND_REGISTER,
+    "store": lib.ILK_KIND_STORE,
+    "kv": lib.ILK_KIND_KV,
 }
 
 

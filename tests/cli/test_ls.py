@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 
+import interlock
 import pytest
 from shell import PATIENCE
 
@@ -209,3 +210,31 @@ def test_a_walk_in_steps_is_a_line_of_json_each_and_one_table(own_shell, many):
     assert table[0].split()[0] == "NAME"
     assert {line.index("latch") for line in table[1:]} == {table[0].index("KIND")}
     assert len(table) == 5001
+
+
+def test_stores_and_values_are_listed_once_each(shell, server):
+    """A value's key has that of the value behind the name, in braces or not."""
+    with interlock.connect(server.url) as client:
+        for name in ("kv-of-ls", "{kv}-of-ls", "}kv-of-ls"):
+            kv = client.kv(name)
+            for key in ("a", "b/1", "}/c"):
+                kv.put(key, b"x")
+        with client.store("store-of-ls").transaction() as transaction:
+            transaction.put("a", b"x")
+
+    found = rows(shell.run("ls", "--json", "*-of-ls"))
+
+    assert [(one["name"], one["kind"], one["state"]) for one in found] == [
+        ("kv-of-ls", "kv", "in use"),
+        ("store-of-ls", "store", "in use"),
+        ("{kv}-of-ls", "kv", "in use"),
+        ("}kv-of-ls", "kv", "in use"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["store", "kv"])
+def test_they_have_no_state_to_inspect(shell, kind):
+    done = shell.run("inspect", "--kind", kind, "orders")
+
+    assert done.returncode == 64
+    assert f"a {kind} has no state of its own" in done.stderr.decode()

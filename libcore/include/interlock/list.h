@@ -27,8 +27,10 @@ enum {
     ILK_KIND_BARRIER = 32,
     ILK_KIND_LATCH = 64,
     ILK_KIND_QUEUE = 128,
-    ILK_KIND_GROUP = 256,   /**< one that has members */
-    ILK_KIND_REGISTER = 512 /**< one that has a version */
+    ILK_KIND_GROUP = 256,    /**< one that has members */
+    ILK_KIND_REGISTER = 512, /**< one that has a version */
+    ILK_KIND_STORE = 1024,   /**< one that has given a timestamp */
+    ILK_KIND_KV = 2048       /**< one that has values, or had some */
 };
 
 /**

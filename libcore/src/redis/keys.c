@@ -169,6 +169,37 @@ int ilk__side_key_name(const char *key, size_t key_len, const char *kind,
     return 1;
 }
 
+/* How long the key before the part is; 0: this is not the key of a part. */
+static size_t front_len(const char *key, size_t len, size_t opener)
+{
+    size_t at = len, part = 0, unit = 1;
+
+    if (len > opener && key[opener] == ':') {
+        const char *close = memchr(key, '}', len);
+
+        return close && (size_t)(close - key) + 1 < len && close[1] == '/'
+                   ? (size_t)(close - key) + 1
+                   : 0;
+    }
+    for (; at > 0 && key[at - 1] >= '0' && key[at - 1] <= '9'; unit *= 10) {
+        if (len - at > 9)
+            return 0;
+        part += (size_t)(key[--at] - '0') * unit;
+    }
+    if (at == len || at < part + 2 || key[at - 1] != '/'
+        || key[at - part - 2] != '/')
+        return 0;
+    return at - part - 2;
+}
+
+int ilk__part_key_name(const char *key, size_t key_len, const char *kind,
+                       const char **out_name, size_t *out_len)
+{
+    size_t front = front_len(key, key_len, PREFIX_LEN + strlen(kind));
+
+    return front && ilk__side_key_name(key, front, kind, out_name, out_len);
+}
+
 const char *ilk__key_name(const ilk__bytes *key, const char *kind,
                           size_t *out_len)
 {

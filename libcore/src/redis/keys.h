@@ -57,6 +57,9 @@ ilk_status ilk__part_key(ilk__bytes *out, const ilk__bytes *front,
  * name points into key. */
 int ilk__side_key_name(const char *key, size_t key_len, const char *kind,
                        const char **out_name, size_t *out_len);
+/* The same for the key of a part. */
+int ilk__part_key_name(const char *key, size_t key_len, const char *kind,
+                       const char **out_name, size_t *out_len);
 
 /* The name of an object, from the first of its keys, whose kind is this one. Both
  * results are 0 for NULL; out_len may be NULL. */

@@ -178,6 +178,10 @@ static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
         "ilk:lock:{a}",
         "ilk:lock:fences:{a}",
         "xlk:lock:fence:{a}",
+        "ilk:lock:fence:{a}1",
+        "ilk:lock:fence~}/b/2",
+        "ilk:lock:fence~}/b/9999999999",
+        "ilk:lock:fence~}b/1",
     };
     const char *name;
     size_t len;
@@ -186,6 +190,31 @@ static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
         assert_false(ilk__side_key_name(foreign[i], strlen(foreign[i]), kind,
                                         &name, &len));
+    assert_false(
+        ilk__part_key_name(foreign[i], strlen(foreign[i]), kind, &name, &len));
+}
+
+/* Parts of any bytes, behind each form of a name. */
+static void check_part(const ilk__bytes *front, const char *name, size_t len)
+{
+    static const char *const parts[] = {"a", "a/1", "}/b", "12", "/", "a/12/3"};
+    const char *back;
+    size_t back_len;
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        ilk__bytes key;
+
+        assert_int_equal(
+            ilk__part_key(&key, front, kind, parts[i], strlen(parts[i]), NULL),
+            ILK_OK);
+        assert_true(
+            ilk__part_key_name(key.data, key.len, kind, &back, &back_len));
+        assert_int_equal(back_len, len);
+        assert_memory_equal(back, name, len);
+        ilk__free(key.data);
+    }
+    assert_false(
+        ilk__part_key_name(front->data, front->len, kind, &back, &back_len));
 }
 
 /* All that must hold for one name; the key is left in out. */
@@ -201,6 +230,7 @@ static void check_name(const char *name, size_t len, ilk__bytes *out)
     assert_memory_equal(back, name, len);
     assert_false(
         ilk__side_key_name(out->data, out->len, "lock:wait", &back, &back_len));
+    check_part(out, name, len);
     assert_int_equal(ilk__name_check(out->data, out->len, "name", NULL),
                      ILK_EINVAL);
     if (ilk__name_has_slot(name, len))

@@ -22,17 +22,20 @@
 static const struct kind {
     int32_t bit;
     const char *key;
+    int has_parts; /* its keys are those of parts */
 } kinds_known[] = {
-    {ILK_KIND_LOCK, "lock:fence"},
-    {ILK_KIND_SEMAPHORE, "semaphore:fence"},
-    {ILK_KIND_ELECTION, "election:fence"},
-    {ILK_KIND_SIGNAL, "signal:wait"},
-    {ILK_KIND_EVENT, "event"},
-    {ILK_KIND_BARRIER, "barrier"},
-    {ILK_KIND_LATCH, "latch"},
-    {ILK_KIND_QUEUE, "queue"},
-    {ILK_KIND_GROUP, "group"},
-    {ILK_KIND_REGISTER, "register"},
+    {ILK_KIND_LOCK, "lock:fence", 0},
+    {ILK_KIND_SEMAPHORE, "semaphore:fence", 0},
+    {ILK_KIND_ELECTION, "election:fence", 0},
+    {ILK_KIND_SIGNAL, "signal:wait", 0},
+    {ILK_KIND_EVENT, "event", 0},
+    {ILK_KIND_BARRIER, "barrier", 0},
+    {ILK_KIND_LATCH, "latch", 0},
+    {ILK_KIND_QUEUE, "queue", 0},
+    {ILK_KIND_GROUP, "group", 0},
+    {ILK_KIND_REGISTER, "register", 0},
+    {ILK_KIND_STORE, "store", 0},
+    {ILK_KIND_KV, "kv", 1},
 };
 
 enum { KINDS = sizeof kinds_known / sizeof kinds_known[0] };
@@ -112,7 +115,8 @@ static ilk_status add_key(ilk_list *list, const ilk__reply *key)
         const struct kind *kind = &kinds_known[i];
 
         if (list->kinds & (uint32_t)kind->bit
-            && ilk__side_key_name(key->str, key->len, kind->key, &name, &len))
+            && (kind->has_parts ? ilk__part_key_name : ilk__side_key_name)(
+                key->str, key->len, kind->key, &name, &len))
             return ilk__glob_matches(list->pattern, list->pattern_len, name,
                                      len)
                        ? add(list, i, name, len)
