@@ -220,7 +220,7 @@ def test_stores_and_values_are_listed_once_each(shell, server):
             for key in ("a", "b/1", "}/c"):
                 kv.put(key, b"x")
         with client.store("store-of-ls").transaction() as transaction:
-            transaction.put("a", b"x")
+            transaction["a"] = b"x"
 
     found = rows(shell.run("ls", "--json", "*-of-ls"))
 

@@ -248,7 +248,9 @@ def test_the_outcome_of_an_old_one_is_not_known(store):
 
 
 def test_ids_are_forgotten_a_few_at_a_time(store, world):
-    old = [part for number in range(300) for part in (START_US + number, f"c o{number}")]
+    old = [
+        part for number in range(300) for part in (START_US + number, f"c o{number}")
+    ]
     world.redis("ZADD", DONE, *old)
     world.advance(DONE_MS + 1)
     for turn, left in ((1, 300 - 256 + 16), (2, 32)):

@@ -179,19 +179,26 @@ static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
         "ilk:lock:fences:{a}",
         "xlk:lock:fence:{a}",
         "ilk:lock:fence:{a}1",
-        "ilk:lock:fence~}/b/2",
-        "ilk:lock:fence~}/b/9999999999",
-        "ilk:lock:fence~}b/1",
+    };
+    /* These are side keys, but not keys of parts. */
+    static const char *const whole[] = {
+        "ilk:lock:fence~}/b/2", "ilk:lock:fence~}/b/9999999999",
+        "ilk:lock:fence~}b/1",  "ilk:lock:fence~}b/",
+        "ilk:lock:fence={a}/1",
     };
     const char *name;
     size_t len;
 
     (void)state;
-    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+        assert_false(
+            ilk__part_key_name(whole[i], strlen(whole[i]), kind, &name, &len));
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         assert_false(ilk__side_key_name(foreign[i], strlen(foreign[i]), kind,
                                         &name, &len));
-    assert_false(
-        ilk__part_key_name(foreign[i], strlen(foreign[i]), kind, &name, &len));
+        assert_false(ilk__part_key_name(foreign[i], strlen(foreign[i]), kind,
+                                        &name, &len));
+    }
 }
 
 /* Parts of any bytes, behind each form of a name. */
