@@ -2,8 +2,9 @@
 """What the hot paths cost, in instructions: times are noise where others run as well.
 
 The server's are compared with those of SET NX PX and compare-and-delete, which is what a
-pair costs redis-py. A count may exceed what recorded.json has by 3 %; one that became
-lower should be recorded. ILK_COUNTS=record writes the file anew.
+pair costs redis-py. A count may exceed what recorded.json has by 3 %, the client's
+by 10 %, because how often it waits depends on the server's pace; one that became lower
+should be recorded. ILK_COUNTS=record writes the file anew.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import expand_scripts  # noqa: E402
 RECORDED = Path(__file__).with_name("recorded.json")
 TIMES = 400
 PAIRS = 400
-SLACK = 1.03
+SLACK = {"server": 1.03, "client": 1.10}
 COMPARE_AND_DELETE = (
     "if redis.call('get', KEYS[1]) == ARGV[1] then"
     " return redis.call('del', KEYS[1]) else return 0 end"
@@ -186,6 +187,6 @@ def check(side, version, found, tell):
     worse = {
         name: (count, recorded[side].get(name))
         for name, count in found.items()
-        if count > recorded[side].get(name, 0) * SLACK
+        if count > recorded[side].get(name, 0) * SLACK[side]
     }
     assert not worse
