@@ -2,7 +2,7 @@
 -- A record of fences outlives the lease, so that numbers go on rising: by a day when
 -- its expiry is set, and by half a day at least. Most calls find it long enough, and
 -- none brings it forward.
-local KEPT_MS = 86400000
+--@include kept_ms
 
 -- Returns whether the expiry was set.
 local function keep_record(key, lease)

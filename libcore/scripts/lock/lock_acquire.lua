@@ -21,12 +21,13 @@
 -- comes first, without any: the lock is free, nobody waits, and its record need
 -- not be kept longer.
 --@include fence_value
+--@include kept_ms
 
 local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, who, floor = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local entry, client, barge = ARGV[5], ARGV[6], ARGV[8] == "1"
-if token == "" or token == READERS or not lease or lease < 1 or lease % 1 ~= 0 or lease >= FENCE_END or
-  not floor or floor < 0 or floor % 1 ~= 0 then
+if token == "" or token == READERS or not lease or lease < 1 or lease % 1 ~= 0 or
+  lease >= 9007199254740992 or not floor or floor < 0 or floor % 1 ~= 0 then
   --@include token
   token_at(1)
   number_at(2, 1)
@@ -52,7 +53,7 @@ local is_taken = not is_kept_free and (barge or redis.call("EXISTS", wait) == 0)
 if is_taken and barge and entry ~= "" then
   redis.call("ZREM", wait, entry)
 end
-if is_taken and last < now and floor < now and kept and kept > now / 1000 + lease + 43200000 then
+if is_taken and last < now and floor < now and kept and kept > now / 1000 + lease + KEPT_MS / 2 then
   redis.call("HSET", record, "fence", now_digits, "token", token,
     "since", string.sub(now_digits, 1, -4), "who", who, "given", now_digits)
   return { REQUEST + HELD, lease, now, now }

@@ -273,6 +273,7 @@ static void foreign_holder_without_expiry_is_followed(void **state)
     (void)state;
     assert_follows_foreign(0, 100 + 60);
     assert_follows_foreign(10, 10 + 30);
+    assert_follows_foreign(10000, 3000); /* the first waiter looks more often */
 }
 
 /* ---- options ------------------------------------------------------------ */
