@@ -109,6 +109,13 @@ def works(call, server):
         acquire(pipeline, waited, number, waits=True)
         release(pipeline, waited, number - 1)
 
+    def permit(pipeline, number):
+        keys = [key(kind, "p") for kind in ("semaphore", "semaphore:fence",
+                                            "semaphore:wait", "semaphore:live")]  # fmt: skip
+        call(pipeline, "semaphore_acquire", keys, token(number), 30000, WHO, 0,
+             "", CLIENT, 15000, 0, 5000, 64, 1, 4)  # fmt: skip
+        call(pipeline, "semaphore_release", keys, token(number), 5000, 64, 15000, 0)
+
     def change(pipeline, number):
         keys = [key(kind, "r") for kind in ("register", "register:once",
                                             "register:wait", "register:live")]  # fmt: skip
@@ -126,6 +133,7 @@ def works(call, server):
     return {
         "a pair": pair,
         "a hand-over, with its entry": hand_over,
+        "a permit, taken and returned": permit,
         "a register's change": change,
         "a commit of three keys": commit,
         "a put of a value": put,
