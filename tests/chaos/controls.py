@@ -54,13 +54,12 @@ class Control:
     seconds: float = SECONDS
 
 
-HOLDER = 'if redis.call("GET", lock) ~= token then'
 LAST_FIRST = (("stamp or greatest + 1, text", "-now, text"),)
 CONTROLS = [
     Control(
         "release without comparing",
         "lock/lock_release.lua",
-        ((HOLDER, 'if not redis.call("GET", lock) then'),),
+        (('redis.call("GET", lock) == token', 'redis.call("GET", lock)'),),
         ("exclusion", "release"),
     ),
     Control(
@@ -81,7 +80,12 @@ CONTROLS = [
     Control(
         "renewal after loss",
         "lock/lock_extend.lua",
-        ((HOLDER, 'if not redis.call("GET", lock) then'),),
+        (
+            (
+                'if redis.call("GET", lock) ~= token then',
+                'if not redis.call("GET", lock) then',
+            ),
+        ),
         ("exclusion",),
     ),
     Control(
