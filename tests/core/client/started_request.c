@@ -59,7 +59,7 @@ START(ping, ilk_client_ping_start, out, handle, -1, err)
 START(inspect, ilk_inspect_start, out, handle, NAME, err)
 START_WRONG(inspect, ilk_inspect_start, out, handle, "", 0, err)
 START(list, ilk_list_open_start, out, handle, 0, NAME, err)
-START_WRONG(list, ilk_list_open_start, out, handle, INT32_C(1) << 30, NULL, 0, err)
+START_WRONG(list, ilk_list_open_start, out, handle, 1 << 30, NULL, 0, err)
 
 /* ---- locks -------------------------------------------------------------- */
 
