@@ -20,22 +20,22 @@
 #include <string.h>
 
 static const struct kind {
-    int32_t bit;
     const char *key;
+    int32_t bit;
     int has_parts; /* its keys are those of parts */
 } kinds_known[] = {
-    {ILK_KIND_LOCK, "lock:fence", 0},
-    {ILK_KIND_SEMAPHORE, "semaphore:fence", 0},
-    {ILK_KIND_ELECTION, "election:fence", 0},
-    {ILK_KIND_SIGNAL, "signal:wait", 0},
-    {ILK_KIND_EVENT, "event", 0},
-    {ILK_KIND_BARRIER, "barrier", 0},
-    {ILK_KIND_LATCH, "latch", 0},
-    {ILK_KIND_QUEUE, "queue", 0},
-    {ILK_KIND_GROUP, "group", 0},
-    {ILK_KIND_REGISTER, "register", 0},
-    {ILK_KIND_STORE, "store", 0},
-    {ILK_KIND_KV, "kv", 1},
+    {"lock:fence", ILK_KIND_LOCK, 0},
+    {"semaphore:fence", ILK_KIND_SEMAPHORE, 0},
+    {"election:fence", ILK_KIND_ELECTION, 0},
+    {"signal:wait", ILK_KIND_SIGNAL, 0},
+    {"event", ILK_KIND_EVENT, 0},
+    {"barrier", ILK_KIND_BARRIER, 0},
+    {"latch", ILK_KIND_LATCH, 0},
+    {"queue", ILK_KIND_QUEUE, 0},
+    {"group", ILK_KIND_GROUP, 0},
+    {"register", ILK_KIND_REGISTER, 0},
+    {"store", ILK_KIND_STORE, 0},
+    {"kv", ILK_KIND_KV, 1},
 };
 
 enum { KINDS = sizeof kinds_known / sizeof kinds_known[0] };
