@@ -108,8 +108,8 @@ def test_each_kind_gets_its_share(kind, hold, fair, peer_of, url, name, tell):
     if fair:
         assert max(ours) - min(ours) <= max(3, 0.2 * max(ours))
     if hold >= 0.05:  # a quarter on a quiet machine
-        assert min(parts.values()) > 0.15, parts
-    assert all(shares.of("theirs", shares.turns))
+        assert min(parts.values()) > 0.1, parts
+    assert sum(shares.of("theirs", shares.turns)) > OF_EACH  # luck says which of them
 
 
 def test_ours_keep_their_order_behind_a_foreign_holder(url, name):
