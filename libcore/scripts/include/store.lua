@@ -26,7 +26,7 @@
 local KEEP_US = 60000000
 local GONE_MS = 2 * KEEP_US / 1000
 
--- Mostly of the time in now_us(), whose digits are known.
+-- A transaction's timestamp is written several times, so the last digits are remembered.
 local digits_of, digits_text
 local function digits(number)
   if digits_of ~= number then

@@ -42,7 +42,8 @@ if not last or floor >= FENCE_END then
   return no_fence(record)
 end
 
---@include clock
+--@include now
+local now = now_us()
 local is_kept_free = false
 if polled then
   --@include kept_free
@@ -54,15 +55,15 @@ if is_taken and barge and entry ~= "" then
   redis.call("ZREM", wait, entry)
 end
 if is_taken and last < now and floor < now and kept and kept > now / 1000 + lease + KEPT_MS / 2 then
-  redis.call("HSET", record, "fence", now_digits, "token", token,
-    "since", string.sub(now_digits, 1, -4), "who", who, "given", now_digits)
+  redis.call("HSET", record, "fence", now_text, "token", token,
+    "since", string.sub(now_text, 1, -4), "who", who, "given", now_text)
   return { REQUEST + HELD, lease, now, now }
 end
 
 --@include fence
 local function acquire(left)
   local fence = next_fence(last, now, floor)
-  write_record(record, last, fence, token, now, who, left, now_digits)
+  write_record(record, last, fence, token, now, who, left, now_text)
   return { REQUEST + HELD, left, fence, now }
 end
 

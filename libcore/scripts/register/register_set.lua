@@ -39,7 +39,7 @@ if known and known ~= last then
   return { REQUEST + STALE, last, has_value, old, forgotten }
 end
 redis.call("HSET", register, "version",
-    version == now and now_text or string.format("%.0f", version), "value", value)
+  version == now and now_text or string.format("%.0f", version), "value", value)
 if has_value == 0 and last > 0 then
   redis.call("PERSIST", register)
 end
