@@ -13,7 +13,7 @@
 #include "redirect.h"
 #include "redis/async_conn.h"
 #include "redis/script.h"
-#include "slot.h"
+#include "redis/slot.h"
 
 enum {
     ILK__CLUSTER_NODES = 1024,

@@ -2,7 +2,7 @@
 /* redirect.c -- reads a node's refusals. The text may be a faulty server's. */
 #include "redirect.h"
 
-#include "slot.h"
+#include "redis/slot.h"
 
 #include <string.h>
 

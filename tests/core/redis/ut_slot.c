@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_cluster_slot.c -- slots are those of the cluster's specification. */
-#include "cluster/slot.h"
+/* ut_slot.c -- slots are those of the cluster's specification. */
+#include "redis/slot.h"
 
 #include "base/alloc.h"
 #include "redis/keys.h"
