@@ -43,7 +43,15 @@ tier_names()
     say "$named" | awk '{ printf "%s%s", sep, $1; sep = " " }'
 }
 
-# one_tier NAME: run it and write down how it went.
+# faults NAME COUNT: the first lines of a tier's output that say what was wrong.
+faults()
+{
+    grep -nE 'error:|FAILED|\(Failed\)|\(Timeout\)|(^|[ =])ERROR[ :]|\*\*\*|undefined reference|^E  ' \
+        "$logs/tier-$1.log" | head -n "$2"
+}
+
+# one_tier NAME: run it and write down how it went. The table at the end shows the first
+# faults of a tier that failed, because some readers have only the end of the output.
 one_tier()
 {
     tier_log=$logs/tier-$1.log
@@ -61,7 +69,10 @@ one_tier()
     say "$cpu" >"$logs/tier-$1.cpu"
     end=ok
     [ -e "$tier_result.skip" ] && end=skipped
-    [ $status -eq 0 ] || end=failed
+    if [ $status -ne 0 ]; then
+        end=failed
+        faults "$1" 8 >>"$tier_result"
+    fi
     say "$end" >"$logs/tier-$1.end"
 }
 
@@ -117,8 +128,7 @@ tell_end()
     case $end in
     ok | skipped) return ;;
     esac
-    grep -nE 'error:|FAILED|ERROR|\*\*\*|undefined reference|^E  ' \
-        "$logs/tier-$name.log" | head -n 20
+    faults "$name" 20
     say "the end of $logs/tier-$name.log:"
     tail -n 30 "$logs/tier-$name.log"
 }

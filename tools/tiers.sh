@@ -250,7 +250,7 @@ tier_coverage()
 run_pytest()
 {
     ILK_TEST_PATIENCE=6 run '(passed|failed|error|no tests ran).* in ' \
-        "$venv/bin/python" -m pytest -q -rs --timeout=120 --dist worksteal "$@"
+        "$venv/bin/python" -m pytest -q -rsfE --timeout=120 --dist worksteal "$@"
 }
 
 tier_scripts()

@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,33 +23,17 @@ from cluster import Cluster, Node
 from faults import Fault
 from history import Writer
 from observer import NAMES as WAITED
+from ports import free_node_port
 from support import patience
 from violation import Violation
 
 # No fault of a node lasts so long, so no primary is declared failed.
 NODE_TIMEOUT_MS = 20000
-# A connection of somebody else cannot have them, while the node is down: they, and the
-# ports of the bus, are below those that the system gives to connections.
-PORTS = range(12000, 22000)
-BUS = 10000
-
 SIGNALS = ["signal0", "signal1"]
 OTHERS = ["sem0", "elect0", "queue0", "queue1", "barrier2", "barrier3", "guard0"]
 NAMES = [name.split(":")[1] for name in WAITED] + SIGNALS + OTHERS
 # A client that was killed is given up after 6 s, and a refresh comes every 2 s.
 REFRESHED_MS = 3000
-
-
-def free_port() -> int:
-    while True:
-        port = random.SystemRandom().choice(PORTS)
-        with socket.socket() as one, socket.socket() as two:
-            try:
-                one.bind(("", port))
-                two.bind(("", port + BUS))
-            except OSError:
-                continue
-            return port
 
 
 def has_endpoint_types(program: str) -> bool:
@@ -69,7 +52,7 @@ class ChaosNode(Node):
     """
 
     def __init__(self, home: Path, program: str):
-        port = free_port()
+        port = free_node_port()
         self.dir, self.socket = str(home), str(home / f"{port}.socket")
         options = {
             "--cluster-node-timeout": str(NODE_TIMEOUT_MS),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ import redis
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 sys.path.append(str(Path(__file__).parents[1] / "topologies"))
+
+from ports import free_port
 
 _told: list[str] = []
 
@@ -43,9 +44,7 @@ def _start_server(folder: Path) -> tuple[subprocess.Popen, str]:
     )
     assert binary, "neither redis-server nor valkey-server is installed"
     for _ in range(5):  # the port may be taken between here and there
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         server = subprocess.Popen(
             [binary, "--bind", "127.0.0.1", "--port", str(port), "--save", "",
              "--appendonly", "no", "--dir", str(folder)],

@@ -376,6 +376,8 @@ class Liar(relay.Relay):
             at, values = at + 1, range(ord("0"), frame[at + 1])
         elif what == "end":
             at, values = rng.choice(ends) + rng.randrange(2), b"x0\n\r"
+        elif what == "number" and frame[:1] == b":":
+            at, values = 1, b"123456789"
         elif what == "number" and frame[ends[0] + 2 : ends[0] + 3] == b":":
             at, values = ends[0] + 3, b"123456789"
         else:

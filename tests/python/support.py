@@ -8,10 +8,16 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
+
+from ports import free_port
 
 
 def patience(seconds: float) -> float:
@@ -26,12 +32,6 @@ def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> None:
     while not condition():
         assert time.monotonic() < end, "the condition did not come about"
         time.sleep(0.002)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Server:

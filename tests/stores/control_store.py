@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import redis
-from server_process import ServerProcess, free_ports
+from ports import free_port
+from server_process import ServerProcess
 from server_programs import SERVER
 from store import Store
 
@@ -54,7 +55,7 @@ class Control(Store):
 
     def make_servers(self, count: int) -> list[ServerProcess]:
         assert count == 1
-        self.server = RedisServer(self.home, free_ports(1)[0])
+        self.server = RedisServer(self.home, free_port())
         return [self.server]
 
     @property

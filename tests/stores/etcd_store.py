@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 from certificates import Certificates
 from cluster import until
-from server_process import ServerProcess, free_ports
+from ports import free_ports
+from server_process import ServerProcess
 from store import LONG_S, Store
 
 

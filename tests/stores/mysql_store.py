@@ -16,7 +16,8 @@ from typing import ClassVar
 
 import interlock
 from certificates import Certificates
-from server_process import ServerProcess, free_ports
+from ports import free_port
+from server_process import ServerProcess
 from store import LONG_S, Store
 
 DATABASE = "interlock"
@@ -107,7 +108,7 @@ def template() -> Path:
         if done.returncode == 0:
             break
     assert done.returncode == 0, done.stdout + done.stderr
-    server = MariaDbServer(home, data, free_ports(1)[0])
+    server = MariaDbServer(home, data, free_port())
     server.start()
     try:
         server.sql(USERS)
@@ -145,7 +146,7 @@ class MySql(Store):
         assert count == 1
         data = self.home / "data"
         shutil.copytree(template(), data)
-        port = free_ports(1)[0]
+        port = free_port()
         self.server = MariaDbServer(self.home, data, port, self.certificates)
         return [self.server]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -14,18 +13,6 @@ from pathlib import Path
 from cluster import until
 
 STARTS = 5  # while it was down, somebody else may have got its port for a moment
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports below those that the system gives to connections."""
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
 
 
 class ServerProcess:

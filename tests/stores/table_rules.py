@@ -140,7 +140,11 @@ def left_out(offers_of: dict[str, Iterable[str]]) -> list[str]:
 
 
 def main() -> None:
-    sys.path += [str(HERE), str(HERE.parent / "topologies")]
+    sys.path += [
+        str(HERE),
+        str(HERE.parent / "topologies"),
+        str(HERE.parent / "shared"),
+    ]
     from store_kinds import STORES
 
     print("# Cases of tests/conformance that a store does not run: which stores, why,")

@@ -23,9 +23,10 @@ from cluster import PATIENCE, until
 from etcd_store import Etcd
 from interlock import guard
 from mysql_store import MySql
+from ports import free_port
 from store import Store
 from store_kinds import KINDS
-from support import free_port, patience
+from support import patience
 from zookeeper_store import ZooKeeper
 
 ALL = sorted(KINDS["redis"].offers)

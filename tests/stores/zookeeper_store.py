@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from cluster import until
-from server_process import ServerProcess, free_ports
+from ports import free_ports
+from server_process import ServerProcess
 from store import Store
 
 JAR = Path(os.environ.get("ILK_ZOOKEEPER_JAR", "/usr/share/java/zookeeper.jar"))

@@ -7,8 +7,8 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -19,6 +19,10 @@ from typing import Generic, TypeVar
 import redis
 from certificates import Certificates
 from server_programs import CLI, SERVER
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
+
+from ports import free_node_port
 
 PATIENCE = float(os.environ.get("ILK_TEST_PATIENCE", "1"))
 NODE_TIMEOUT_MS = 2000
@@ -66,19 +70,6 @@ class Background(Generic[T]):
         assert self.error is None, self.error
         assert self.found, "the call has not returned"
         return self.found[0]
-
-
-def free_port() -> int:
-    """A port whose bus port is free as well."""
-    while True:
-        with socket.socket() as one, socket.socket() as two:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-            if port > 50000:
-                continue
-            with contextlib.suppress(OSError):
-                two.bind(("127.0.0.1", port + 10000))
-                return port
 
 
 class Node:
@@ -198,7 +189,7 @@ class Cluster:
             raise
 
     def usual_node(self, home: Path) -> Node:
-        return Node(home, free_port(), certificates=self.certificates)
+        return Node(home, free_node_port(), certificates=self.certificates)
 
     def cli(self, *words: str) -> str:
         assert CLI

@@ -60,12 +60,21 @@ def two_on(
 
 
 class Crowd:
-    """Threads of some clients that take names in turn; two never hold one name."""
+    """Threads of some clients that take names in turn; two never hold one name.
+
+    `away` are errors that a call may raise while a server is away.
+    """
 
     def __init__(
-        self, nodes: Servers, names: list[str], clients: int = 3, ttl: float = 20
+        self,
+        nodes: Servers,
+        names: list[str],
+        clients: int = 3,
+        ttl: float = 20,
+        away: tuple[type[interlock.Error], ...] = (),
     ):
         self.ttl = ttl
+        self.away = away
         self.clients = [interlock.connect(nodes.url()) for _ in range(clients)]
         self.inside = dict.fromkeys(names, 0)
         self.fences = dict.fromkeys(names, 0)
@@ -104,7 +113,8 @@ class Crowd:
                 ):  # no reply while nodes are missing
                     lock.release()
             except interlock.Error as error:
-                self.faults.append(f"{name}: {error!r}")
+                if not isinstance(error, self.away):
+                    self.faults.append(f"{name}: {error!r}")
 
     def all_advance(self, by: int = 3) -> None:
         before = dict(self.rounds)
@@ -134,8 +144,13 @@ class Crowd:
 
 
 @contextlib.contextmanager
-def crowd(nodes: Servers, names: list[str], ttl: float = 20) -> Iterator[Crowd]:
-    one = Crowd(nodes, names, ttl=ttl)
+def crowd(
+    nodes: Servers,
+    names: list[str],
+    ttl: float = 20,
+    away: tuple[type[interlock.Error], ...] = (),
+) -> Iterator[Crowd]:
+    one = Crowd(nodes, names, ttl=ttl, away=away)
     one.all_advance()
     yield one
     one.end()

@@ -16,7 +16,8 @@ from typing import Any, TypeVar, cast
 import interlock
 import redis
 from certificates import Certificates
-from cluster import free_port, until
+from cluster import until
+from ports import free_port
 from server_programs import SERVER
 
 LONGEST_MS = 2000
@@ -72,6 +73,11 @@ class Node:
         self.start()
 
     def start(self) -> None:
+        self.begin()
+        until(lambda: self.redis().ping(), what="a node that answers")
+
+    def begin(self) -> None:
+        """Start it, and let it load what it has in peace."""
         assert self.program
         self.process = subprocess.Popen(
             [
@@ -94,7 +100,6 @@ class Node:
             stdin=subprocess.DEVNULL,
             env=self.environment,
         )
-        until(lambda: self.redis().ping(), what="a node that answers")
 
     def redis(self) -> redis.Redis:
         return redis.Redis(

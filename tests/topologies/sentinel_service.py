@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from certificates import Certificates
+from ports import free_port
 from server_programs import SERVER
-from support import ReplyError, free_port, read_reply, wait_until
+from support import ReplyError, read_reply, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICE = "mymaster"
@@ -245,6 +246,17 @@ class Service:
                 return False
         return True
 
+    def is_replica_to_all(self, server: Process) -> bool:
+        """A sentinel that has known it as a primary would make a replica of it again, as
+        soon as another one has promoted it."""
+        return all(
+            state[b"role-reported"] == b"slave"
+            for sentinel in self.sentinels
+            if sentinel.is_running() and not sentinel.frozen
+            for state in self.states(sentinel, "REPLICAS")
+            if int(state[b"port"]) == server.port
+        )
+
     def promote(self, replica: Process) -> None:
         """Let the first sentinel do it. It gives a failover up that takes too long, and
         does not begin another one by itself.
@@ -253,7 +265,7 @@ class Service:
         def is_promoted() -> bool:
             if self.primary() is replica:
                 return True
-            if self.is_failover_possible(replica):
+            if self.is_failover_possible(replica) and self.is_replica_to_all(replica):
                 with contextlib.suppress(ReplyError):  # one has just begun
                     self.sentinels[0].call("SENTINEL", "FAILOVER", SERVICE)
             time.sleep(0.1)

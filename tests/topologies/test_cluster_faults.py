@@ -15,6 +15,7 @@ import interlock
 import pytest
 from cluster import Background, Cluster, Node, until
 from crowd import Waiter, crowd, two_on
+from ports import free_port
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +265,7 @@ def test_wrong_seeds_come_first(nodes: Cluster) -> None:
     for wrong in (
         "127.0.0.1:1",
         "no-such-host.invalid:6379",
-        f"127.0.0.1:{cluster.free_port()}",
+        f"127.0.0.1:{free_port()}",
     ):
         with (
             interlock.connect(f"redis+cluster://{wrong},{living.url_host}") as client,
@@ -272,9 +273,7 @@ def test_wrong_seeds_come_first(nodes: Cluster) -> None:
         ):
             assert lock.held
     with pytest.raises(interlock.ConnectionError, match="Connection refused"):
-        interlock.connect(
-            f"redis+cluster://127.0.0.1:1,127.0.0.1:{cluster.free_port()}"
-        )
+        interlock.connect(f"redis+cluster://127.0.0.1:1,127.0.0.1:{free_port()}")
 
 
 def test_the_order_of_a_primary_that_died_is_kept(nodes: Cluster) -> None:

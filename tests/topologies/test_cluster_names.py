@@ -20,6 +20,7 @@ import interlock
 import interlock.aio
 import pytest
 from cluster import Background, Cluster, until
+from ports import free_port
 
 
 @pytest.fixture(scope="module")
@@ -712,7 +713,7 @@ def test_a_forked_child_has_connections_of_its_own(
 
 
 def test_a_server_that_is_no_cluster_is_named(nodes: Cluster, tmp_path: object) -> None:
-    port = cluster.free_port()
+    port = free_port()
     assert cluster.SERVER
     one = subprocess.Popen(
         [cluster.SERVER, "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL

@@ -12,8 +12,9 @@ import cluster
 import interlock
 import quorum_nodes
 from certificates import Authority, Certificates
+from ports import free_port
 from sentinel_service import Service
-from support import Server, free_port
+from support import Server
 
 # Of the clients; the servers among themselves are others.
 USER = "u"

@@ -21,6 +21,8 @@ CHANGES = [
     ("src/wait/entry.c", "? 2 : 1;", "? 4 : 3;"),
     ("src/wait/entry.c", "[0] != '1'", "[0] != '3'"),
     ("scripts/include/entry.lua", '"^1 ([', '"^3 (['),
+    ("scripts/lock/lock_acquire.lua", '"^1 [', '"^3 ['),
+    ("scripts/lock/lock_release.lua", '"^1 x', '"^3 x'),
     ("scripts/include/signal_entry.lua", '"^2 s', '"^4 s'),
     ("scripts/include/crowd.lua", '"2 "', '"4 "'),
     ("scripts/signal/signal_notify_all.lua", '"^2 ', '"^4 '),

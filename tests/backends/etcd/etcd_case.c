@@ -3,6 +3,7 @@
 #include "etcd_case.h"
 
 #include "base/clock.h"
+#include "fixture.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -151,8 +152,8 @@ void start_cluster(etcd_cluster *cluster)
         snprintf(all[i].dir, sizeof all[i].dir, "%s/ilk-etcd-XXXXXX",
                  access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         assert_non_null(mkdtemp(all[i].dir));
-        all[i].port = etcd_server_free_port();
-        all[i].peer_port = etcd_server_free_port();
+        all[i].port = fixture_free_port();
+        all[i].peer_port = fixture_free_port();
     }
     for (int i = 0; i < 3; i++)
         snprintf(all[i].extra, sizeof all[i].extra,

@@ -3,6 +3,7 @@
 #include "etcd_server.h"
 
 #include "base/clock.h"
+#include "fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,21 +28,6 @@ static struct sockaddr_in loopback(int port)
 
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return at;
-}
-
-int etcd_server_free_port(void)
-{
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in at = loopback(0);
-    socklen_t len = sizeof at;
-    int port = -1;
-
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0
-        && getsockname(fd, (struct sockaddr *)&at, &len) == 0)
-        port = ntohs(at.sin_port);
-    if (fd >= 0)
-        close(fd);
-    return port;
 }
 
 static int listens(int port)
@@ -151,8 +137,8 @@ static int prepare(etcd_server *server, const char *extra)
         snprintf(server->extra, sizeof server->extra, "%s", extra);
         server->tls = strstr(extra, "--cert-file") != NULL;
     }
-    server->port = etcd_server_free_port();
-    server->peer_port = etcd_server_free_port();
+    server->port = fixture_free_port();
+    server->peer_port = fixture_free_port();
     return 0;
 }
 

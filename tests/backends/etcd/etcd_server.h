@@ -35,7 +35,4 @@ void etcd_server_stop(etcd_server *server); /* end it and remove its data */
 /* Run etcdctl with these arguments: 0; ETCD_SERVER_SKIP; -1. */
 int etcd_server_ctl(etcd_server *server, const char *arguments);
 
-/* A port that nothing listens on. */
-int etcd_server_free_port(void);
-
 #endif

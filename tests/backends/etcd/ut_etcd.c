@@ -394,7 +394,7 @@ static void acquire(request *r, const char *key, const char *token, int waits)
 
     snprintf(entry, sizeof entry, "1 x c x1.%s %s 2000 1 me", token, token);
     send(r, ILK__SCRIPT_LOCK_ACQUIRE, key, token, "2000", "me", "0",
-         waits ? entry : "", "c", "60000", "0", "1000", NULL);
+         waits ? entry : "", "c", "0", "60000", "1000", NULL);
 }
 
 static void extend(request *r, const char *lease_ms)

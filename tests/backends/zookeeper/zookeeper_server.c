@@ -188,7 +188,7 @@ int zookeeper_server_start(zookeeper_server *server)
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (!mkdtemp(server->dir))
         return -1;
-    close(listen_somewhere(&server->port));
+    server->port = fixture_free_port();
     snprintf(path, sizeof path, "%s/data", server->dir);
     if (mkdir(path, 0700) || write_config(server))
         return -1;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -26,18 +27,40 @@ static int complain(const char *what)
     return -1;
 }
 
-static int free_port(void)
+/* Whether a server could listen there. */
+static int port_is_free(int port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0), port = 0;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0), is_free;
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, len) == 0
-        && getsockname(fd, (struct sockaddr *)&address, &len) == 0)
-        port = ntohs(address.sin_port);
+    is_free =
+        fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
     if (fd >= 0)
         close(fd);
+    return is_free;
+}
+
+/* Below the ports that the system gives to connections, of which one could have it while
+ * the server is down: the same ports as those of tests/shared/ports.py. */
+int fixture_free_port(void)
+{
+    static unsigned next;
+    static pid_t owner;
+    struct timespec now;
+    int port = 0;
+
+    if (owner != getpid()) {
+        owner = getpid();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        next = (unsigned)(now.tv_nsec + owner);
+    }
+    for (int i = 0; i < 1000; i++) {
+        port = 12000 + (int)(next++ % 10000);
+        if (port_is_free(port))
+            break;
+    }
     return port;
 }
 
@@ -126,7 +149,7 @@ int fixture_start(fixture *fx, const char *extra)
     snprintf(fx->socket, sizeof fx->socket, "%s/socket", fx->dir);
     snprintf(fx->unix_url, sizeof fx->unix_url, "unix://%s", fx->socket);
     for (int i = 0; i < PORT_TRIES; i++) {
-        fx->port = free_port();
+        fx->port = fixture_free_port();
         snprintf(fx->tcp_url, sizeof fx->tcp_url, "redis://127.0.0.1:%d",
                  fx->port);
         if (launch(fx) == 0)

@@ -99,6 +99,9 @@ int64_t fixture_now_ms(void);     /* monotonic */
 void fixture_sleep_ms(int ms);    /* goes on after signals */
 void fixture_wake_on(int signal); /* ends waits, and does nothing else */
 
+/* A port of 127.0.0.1 at which nothing listens; a process gets another one each time. */
+int fixture_free_port(void);
+
 /* Remove a directory and what is in it. */
 void fixture_remove(const char *dir);
 
