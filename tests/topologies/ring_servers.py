@@ -21,6 +21,17 @@ def on_disk(count: int) -> list[dict[str, Any]]:
     ]
 
 
+def slow_to_load(count: int) -> list[dict[str, Any]]:
+    """Settings of servers that take 4 ms for each key that was kept by a SAVE, and
+    answer meanwhile."""
+    words = ["--key-load-delay", "4000", "--rdbcompression", "no"]
+    words += ["--loading-process-events-interval-bytes", "1024"]
+    return [
+        {"options": [*words, "--dbfilename", f"{number}.rdb"]}
+        for number in range(count)
+    ]
+
+
 class Servers:
     """The first ones are on the ring, unless `url()` is told which."""
 

@@ -7,11 +7,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import interlock
 import pytest
 import ring_servers
-from cluster import until
+from cluster import Background, until
 from quorum_nodes import Node, soon
 from ring_servers import Servers
 
@@ -224,14 +225,123 @@ def test_puts_at_once_end_alike_on_all_servers(
             for turn in range(30):
                 last[number] = own.kv(name).put("a", f"{number} {turn}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
     found = client.kv(name).get("a")
     assert found[1] == max(last.values())
     until(lambda: versions(servers, name, "a") == [found[1]] * 3, what="three copies")
+
+
+# ---- servers that start ----------------------------------------------------------
+
+
+def mark(node: Node, version: int) -> None:
+    """As the first client that uses the ring."""
+    mapping = {"seen": version, "name": f"{node.port:016}"}
+    node.redis().hset("ilk:kv:node", mapping=mapping)
+
+
+def test_a_first_mark_that_is_under_way_is_awaited(servers: Servers, name: str) -> None:
+    """It reaches the servers one after the other, and one without it is not wiped."""
+    version = time.time_ns() // 1000
+    mark(servers.servers[0], version)
+    with interlock.connect(servers.url()) as client:
+        putting = Background(lambda: client.kv(name).put("a", b"1"))
+        asked = servers.servers[1].redis()
+        until(lambda: asked.hexists("ilk:kv:node", "name"), what="a question")
+        assert not putting.found
+        for server in servers.servers[1:]:
+            mark(server, version)
+        assert putting.result() > version
+
+
+def test_a_first_mark_that_does_not_come_was_lost(servers: Servers, name: str) -> None:
+    mark(servers.servers[0], time.time_ns() // 1000)
+    with (
+        interlock.connect(servers.url()) as client,
+        pytest.raises(interlock.NoQuorumError, match="1 of 3 copies.*wiped"),
+    ):
+        client.kv(name).put("a", b"1")
+
+
+def test_a_new_ring_waits_for_a_server_that_is_late(
+    servers: Servers, name: str
+) -> None:
+    """The first put would leave it without a mark."""
+    late = servers.servers[2]
+    late.freeze()
+    began = time.monotonic()
+    with interlock.connect(servers.url()) as client:
+        putting = Background(lambda: client.kv(name).put("a", b"1"))
+        time.sleep(0.4)  # it waits for 1 s, and a put takes some milliseconds
+        late.thaw()
+        version = putting.result()
+        if time.monotonic() - began < 1:
+            until(lambda: versions(servers, name, "a") == [version] * 3, what="copies")
+            assert state(client, 2) == "voting"
+
+
+def has_mark(node: Node) -> bool:
+    return bool(node.redis().hexists("ilk:kv:node", "seen"))
+
+
+def test_a_new_ring_marks_all_that_are_there_when_one_does_not_come(name: str) -> None:
+    """Also those that the first value does not go to: they would count as wiped."""
+    with ring_servers.running(5) as servers:
+        *there, away = servers.servers
+        away.freeze()
+        with interlock.connect(servers.url()) as client:
+            version = client.kv(name).put("a", b"1")
+        until(lambda: all(has_mark(one) for one in there), what="four marks")
+        away.thaw()
+        with interlock.connect(servers.url()) as client:
+            assert client.kv(name).get("a") == (b"1", version)
+            assert [state(client, number) for number in range(4)] == ["voting"] * 4
+
+
+def test_a_silent_server_does_not_keep_others_in_doubt(
+    servers: Servers, name: str
+) -> None:
+    first, second, silent = servers.servers
+    mark(first, time.time_ns() // 1000)
+    with interlock.connect(servers.url()) as client:
+        until(lambda: second.redis().hexists("ilk:kv:node", "name"), what="a look")
+        silent.freeze()
+        putting = Background(lambda: client.kv(name).put("a", b"1"))
+        mark(second, time.time_ns() // 1000)
+        assert putting.result()
+        silent.thaw()
+
+
+def test_a_server_that_loads_its_data_is_away_until_it_has(name: str) -> None:
+    with (
+        ring_servers.running(settings=ring_servers.slow_to_load(3)) as servers,
+        interlock.connect(servers.url()) as client,
+    ):
+        kv = client.kv(name)
+        version = kv.put("a", b"1")
+        slow = servers.servers[1]
+        until(lambda: versions(servers, name, "a") == [version] * 3, what="copies")
+        slow.redis().mset({f"k{number}": "x" * 1024 for number in range(500)})
+        slow.redis().save()
+        slow.kill()
+        slow.begin()
+        is_loading = until(
+            lambda: slow.redis().info("persistence")["loading"], what="loading"
+        )
+        assert is_loading == 1
+        assert kv.get("a") == (b"1", version)  # the other two have it
+
+        until(
+            lambda: "loading" in client.stats().nodes[1].error, what="a reason for it"
+        )
+        newer = kv.put("a", b"2")
+        until(lambda: slow.redis().ping(), what="the end of loading")
+        # It takes part at once, and not with the next look at all marks.
+        began = time.monotonic()
+        servers.servers[0].kill()
+        assert soon(lambda: kv.get("a")) == (b"2", newer)
+        assert time.monotonic() - began < 10
 
 
 # ---- deletes ---------------------------------------------------------------------
@@ -347,11 +457,23 @@ def fill(client: interlock.Client, name: str, count: int) -> None:
         kv.put(f"key{number}", f"value{number}")
 
 
+def assert_read(client: interlock.Client, name: str, count: int) -> None:
+    kv = client.kv(name)
+    for number in range(count):
+        assert kv.get(f"key{number}")[0] == f"value{number}".encode(), number
+
+
 def assert_filled(url: str, name: str, count: int) -> None:
     with interlock.connect(url) as client:
-        kv = client.kv(name)
-        for number in range(count):
-            assert kv.get(f"key{number}")[0] == f"value{number}".encode(), number
+        assert_read(client, name, count)
+
+
+def share(servers: Servers, number: int, name: str, count: int) -> int:
+    """How many of the keys have a copy on this server."""
+    hosts = servers.hosts(range(len(servers.servers))).split(",")
+    ring = interlock.Ring(hosts)
+    keys = (record(name, f"key{key}") for key in range(count))
+    return sum(hosts[number] in ring.get_n(key, 3) for key in keys)
 
 
 @pytest.mark.parametrize("is_read_first", [False, True])
@@ -361,7 +483,12 @@ def test_a_server_is_added(name: str, is_read_first: bool) -> None:
         with interlock.connect(old) as client:
             fill(client, name, 200)
         if is_read_first:  # which repairs the new copies
-            assert_filled(new, name, 200)
+            with interlock.connect(new) as client:
+                assert_read(client, name, 200)
+                copies = share(four, 3, name, 200)
+                until(
+                    lambda: len(values(four.servers[3], name)) == copies, what="copies"
+                )
         moved = move(new)
         assert moved.looked >= 600
         assert 50 < moved.removed == len(values(four.servers[3], name)) < 250

@@ -247,12 +247,14 @@ def test_the_sum_of_a_bank_holds_when_servers_are_killed(
             servers.servers[turn].start()
             for payer, before in zip(bank.payers, paid):
                 until(
-                    lambda pid=payer.pid, before=before: (
-                        soon(lambda: bank.paid(pid)) > before
+                    lambda payer=payer, before=before: (
+                        payer.poll() is not None
+                        or soon(lambda: bank.paid(payer.pid)) > before
                     ),
                     60,
                     "a payer that goes on",
                 )
+                assert payer.poll() is None
             assert soon(bank.total) == 60
         for payer in bank.payers:
             payer.kill()

@@ -88,15 +88,20 @@ static int fits(const ilk__node_call *call, ilk__reply *reply)
            || ilk__script_check(call->script, reply, NULL) == ILK_OK;
 }
 
+/* A node that still loads its data is as good as not there, and is connected to
+ * again, after pauses that grow. */
 static ilk__node_calls_event take_reply(ilk__node_calls *calls,
                                         ilk__node_call **out_call,
                                         ilk__reply *reply)
 {
-    if (!fits(calls->first, reply)) {
+    const int is_loading = ilk__reply_is_error(reply, "LOADING");
+
+    if (is_loading || !fits(calls->first, reply)) {
         ilk__reply_free(reply);
         ilk__async_conn_break(
             &calls->connection,
-            "a reply that belongs to no call, or a lost script");
+            is_loading ? "the server is loading its data"
+                       : "a reply that belongs to no call, or a lost script");
         return ILK__NODE_CALLS_FAILED;
     }
     *out_call = take_first(calls);

@@ -36,9 +36,12 @@ struct ilk__ring_server {
     ilk__url url;  /* host and port are its own, the rest the ring's */
     ilk__target target;
     ilk__node_calls calls;
-    int has_failed;   /* since it was known last */
-    int is_known;     /* its mark was read since it was connected */
-    int64_t ahead_us; /* its clock is before this machine's by this */
+    int has_failed;      /* since it was known last */
+    int is_known;        /* its mark was read since it was connected */
+    int64_t lacks_since; /* it has no mark, and another has one; 0: not so */
+    int is_doubted;      /* it may get one any moment: ring_marks.c */
+    size_t looking;      /* questions for its mark without a reply */
+    int64_t ahead_us;    /* its clock is before this machine's by this */
     /* its number, how many there are, and the name of their list */
     char place[64];
     char own_name[ILK__RING_NAME
@@ -66,8 +69,10 @@ struct ilk__ring_gateway {
 
     int64_t last_version;   /* the greatest that this client has seen */
     int64_t used_at;        /* the last request for a value */
+    int64_t began_at;       /* the first one; 0: none yet */
     int64_t looked_at;      /* the last look at the marks; 0: none yet */
-    size_t looking;         /* its calls without a reply */
+    int raise_is_due;       /* marks were read since they were raised last */
+    int64_t doubted_at;     /* the last look at those in doubt; 0: none is */
     int64_t last_timestamp; /* of a transaction, that this client has seen */
 
     ilk__value_request *values;
@@ -136,6 +141,8 @@ int ilk__ring_send_node(ilk__ring_server *server, int64_t version,
 void ilk__ring_ask_mark(ilk__ring_server *server);
 /* A request comes: after a pause the marks are read again first. */
 void ilk__ring_look(ilk__ring_gateway *ring);
+/* No server has a mark yet, and some may still come: the first mark is for all that do. */
+int ilk__ring_gathers(const ilk__ring_gateway *ring);
 /* It has missed something for good, and what it says of values does not count. */
 int ilk__ring_returns(const ilk__ring_server *server);
 void ilk__ring_fire_marks(ilk__ring_gateway *ring, int64_t now);

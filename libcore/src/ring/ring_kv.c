@@ -12,7 +12,7 @@
  *           WRITES   all servers of the key get it. When `write` have it, or a newer
  *                    one, it is done
  *
- *     WAITS --> READS --> REPAIRS --> ENDED
+ *     WAITS <-> READS --> REPAIRS --> ENDED
  *       |         +-----> WRITES -------^
  *       +-- fast ---------^
  *
@@ -376,6 +376,38 @@ static void begin_repairs(ilk__value_request *one)
     go_on(one);
 }
 
+/* Servers are coming that it needs. In a new ring it needs all: one that comes after the
+ * first put counts as wiped. */
+static int must_wait(const ilk__value_request *one, int64_t now)
+{
+    const ilk__ring_gateway *ring = one->ring;
+    size_t up = 0, coming = 0;
+
+    for (size_t i = 0; i < one->count; i++) {
+        const ilk__ring_server *server = one->servers[i];
+
+        if (server->is_doubted || ilk__ring_may_come(server))
+            coming++;
+        else
+            up += (size_t)ilk__ring_is_up(server);
+    }
+    if (now >= one->began + ring->coming_ms)
+        return 0;
+    return ilk__ring_gathers(ring)
+           || (coming && (up < (size_t)ring->read || up < (size_t)ring->write));
+}
+
+/* Too few replies count, but the mark of another server is on its way. */
+static void read_again(ilk__value_request *one)
+{
+    one->is = WAITS;
+    for (size_t i = 0; i < one->count; i++) {
+        ilk__reply_free(one->replies[i]);
+        one->replies[i] = NULL;
+        one->states[i] = IS_NOT_ASKED;
+    }
+}
+
 static void decide_reads(ilk__value_request *one)
 {
     const size_t counted = count_replies(one);
@@ -384,6 +416,8 @@ static void decide_reads(ilk__value_request *one)
         begin_writes(one);
     else if (counted >= (size_t)one->ring->read)
         begin_repairs(one);
+    else if (!count(one, IS_ASKED) && must_wait(one, ilk__now_ms()))
+        read_again(one);
     else if (!count(one, IS_ASKED))
         lack_replies(one, counted);
 }
@@ -435,19 +469,6 @@ static void go_on(ilk__value_request *one)
 }
 
 /* ---- beginning ----------------------------------------------------------- */
-
-/* Servers are connecting that it needs. */
-static int must_wait(const ilk__value_request *one, int64_t now)
-{
-    size_t up = 0, coming = 0;
-
-    for (size_t i = 0; i < one->count; i++) {
-        up += (size_t)ilk__ring_is_up(one->servers[i]);
-        coming += (size_t)ilk__ring_may_come(one->servers[i]);
-    }
-    return coming && now < one->began + one->ring->coming_ms
-           && (up < (size_t)one->ring->read || up < (size_t)one->ring->write);
-}
 
 static void start(ilk__value_request *one, int64_t now)
 {

@@ -8,7 +8,9 @@
  * reaches. A server whose mark is behind that of another one was away meanwhile. A value
  * that it has missed is written to it when it is read, unless it was away for as long as a
  * deleted key keeps its version: then it may have values that nobody knows to be
- * deleted. One without a mark, while another has one, was wiped, or is new.
+ * deleted. One without a mark, while another has one, was wiped, or is new; but the first
+ * mark reaches the servers one after the other, so for half a second such a server is in
+ * doubt: its mark is read again and again, and requests to which it would count wait.
  *
  * Such a server returns: it gets what is written, and what it says of values does not
  * count until ilk_kv_move() has gone through.
@@ -27,7 +29,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { LOOK_MS = 20000, PAUSE_MS = 30000, USED_MS = 60000 };
+enum {
+    LOOK_MS = 20000,
+    PAUSE_MS = 30000,
+    USED_MS = 60000,
+    DOUBT_MS = 500,
+    AGAIN_MS = 20 /* until the mark of one in doubt is read again */
+};
 
 /* An hour less than a deleted key keeps its version: clocks may differ by so much. */
 #define AWAY_US (ILK__RING_DELETED_US - INT64_C(1000000) * 3600)
@@ -116,6 +124,38 @@ static void raise_marks(ilk__ring_gateway *ring)
             ring->servers[i].mark = version;
 }
 
+static int is_below(const ilk__ring_server *server)
+{
+    const ilk__ring_gateway *ring = server->gateway;
+
+    for (size_t i = 0; i < ring->ring_count; i++)
+        if (ring->servers[i].mark > server->mark)
+            return 1;
+    return 0;
+}
+
+/* A mark was read, or time has passed: judge anew which servers are in doubt. */
+static void doubt(ilk__ring_gateway *ring, int64_t now)
+{
+    int any = 0;
+
+    for (size_t i = 0; i < ring->ring_count; i++) {
+        ilk__ring_server *server = &ring->servers[i];
+
+        if (server->mark || !server->is_known || !is_below(server))
+            server->lacks_since = 0;
+        else if (!server->lacks_since)
+            server->lacks_since = now;
+        server->is_doubted =
+            server->lacks_since && now < server->lacks_since + DOUBT_MS;
+        any |= server->is_doubted;
+    }
+    if (!any)
+        ring->doubted_at = 0;
+    else if (!ring->doubted_at)
+        ring->doubted_at = now;
+}
+
 /* Two addresses of one server would make one copy count as two. */
 static const ilk__ring_server *find_twin(const ilk__ring_server *server)
 {
@@ -143,6 +183,33 @@ static void take_node(ilk__ring_server *server, const ilk__reply *reply)
     if (twin)
         ilk__fail(&server->why, ILK_EINVAL, "it is the same server as %.60s",
                   ilk__ring_address(twin));
+    doubt(server->gateway, ilk__now_ms());
+}
+
+int ilk__ring_gathers(const ilk__ring_gateway *ring)
+{
+    int may_come = 0;
+
+    for (size_t i = 0; i < ring->ring_count; i++) {
+        if (ring->servers[i].mark)
+            return 0;
+        may_come |=
+            ring->servers[i].looking || ilk__ring_may_come(&ring->servers[i]);
+    }
+    return may_come;
+}
+
+/* All have replied; those of a new ring have no longer than its first request. */
+static int may_raise(const ilk__ring_gateway *ring, int64_t now)
+{
+    if (ring->doubted_at || !ring->used_at)
+        return 0;
+    if (ilk__ring_gathers(ring))
+        return now >= ring->began_at + ring->coming_ms;
+    for (size_t i = 0; i < ring->count; i++)
+        if (ring->servers[i].looking)
+            return 0;
+    return 1;
 }
 
 /* A server that does not say its mark cannot take part. */
@@ -150,18 +217,16 @@ static int was_asked(void *at, void *owner, const ilk__node_call *call,
                      ilk__reply *reply)
 {
     ilk__ring_server *server = at;
-    ilk__ring_gateway *ring = server->gateway;
 
     (void)owner;
     (void)call;
-    ring->looking--;
+    server->looking--;
+    server->gateway->raise_is_due = 1;
     if (reply && reply->type == ILK__REPLY_ERROR) {
         server->has_failed = 1;
     } else if (reply) {
         take_node(server, reply);
     }
-    if (ring->looking == 0 && ring->used_at)
-        raise_marks(ring);
     return 0;
 }
 
@@ -169,7 +234,7 @@ void ilk__ring_ask_mark(ilk__ring_server *server)
 {
     if (!server->gateway->looked_at)
         server->gateway->looked_at = ilk__now_ms();
-    server->gateway->looking +=
+    server->looking +=
         (size_t)ilk__ring_send_node(server, 0, "", was_asked, NULL);
 }
 
@@ -187,6 +252,8 @@ void ilk__ring_look(ilk__ring_gateway *ring)
     const int is_first = !ring->used_at;
 
     ring->used_at = now;
+    if (is_first)
+        ring->began_at = now;
     if (now >= ring->looked_at + PAUSE_MS)
         for (size_t i = 0; i < ring->count; i++)
             ring->servers[i].is_known = 0;
@@ -203,11 +270,10 @@ static int is_behind(const ilk__ring_server *server)
     const ilk__ring_gateway *ring = server->gateway;
     size_t known = 0;
 
-    for (size_t i = 0; i < ring->ring_count; i++) {
-        if (ring->servers[i].mark > server->mark)
-            return 1;
+    if (is_below(server))
+        return 1;
+    for (size_t i = 0; i < ring->ring_count; i++)
         known += (size_t)is_known(&ring->servers[i]);
-    }
     return server->mark == 0 && known < ring->ring_count / 2 + 1;
 }
 
@@ -225,14 +291,38 @@ static int is_used(const ilk__ring_gateway *ring, int64_t now)
     return ring->used_at && now < ring->used_at + USED_MS;
 }
 
+static void ask_doubted(ilk__ring_gateway *ring, int64_t now)
+{
+    doubt(ring, now);
+    if (!ring->doubted_at)
+        return;
+    ring->doubted_at = now;
+    for (size_t i = 0; i < ring->ring_count; i++)
+        if (ring->servers[i].is_doubted && !ring->servers[i].looking)
+            ilk__ring_ask_mark(&ring->servers[i]);
+}
+
 void ilk__ring_fire_marks(ilk__ring_gateway *ring, int64_t now)
 {
+    if (ring->doubted_at && now >= ring->doubted_at + AGAIN_MS)
+        ask_doubted(ring, now);
+    if (ring->raise_is_due && may_raise(ring, now)) {
+        ring->raise_is_due = 0;
+        raise_marks(ring);
+    }
     if (is_used(ring, now) && now >= ring->looked_at + LOOK_MS)
         look(ring, now);
 }
 
 int64_t ilk__ring_marks_due(const ilk__ring_gateway *ring)
 {
-    return is_used(ring, ilk__now_ms()) ? ring->looked_at + LOOK_MS
-                                        : ILK__FOREVER;
+    int64_t due = ILK__FOREVER;
+
+    if (ring->doubted_at)
+        due = ring->doubted_at + AGAIN_MS;
+    if (ring->raise_is_due && ring->used_at && ilk__ring_gathers(ring))
+        due = ilk__sooner(due, ring->began_at + ring->coming_ms);
+    if (is_used(ring, ilk__now_ms()))
+        due = ilk__sooner(due, ring->looked_at + LOOK_MS);
+    return due;
 }
