@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check seventeen protocols with Spin, waiting (lock.pml), the changes of a hold
-# (hold.pml), a counted signal (signal.pml), a gateway to another store
+# Check nineteen protocols with Spin, waiting (lock.pml), the changes of a hold
+# (hold.pml), a counted signal (signal.pml), a signal to all (signal_all.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
 # (cluster_split.pml), a lock behind Sentinel (replicas.pml), a lock over several servers
 # (quorum_*.pml), a register over them (quorum_register.pml), and which
 # of them keep registers (quorum_acceptors.pml, quorum_adoption.pml), transactions on a store
 # (store.pml) and over several servers (two_phase.pml), a value on several servers
-# (replicated_value.pml), and a lock that other libraries poll for (pollers.pml): what must
-# hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
+# (replicated_value.pml), a lock that other libraries poll for (pollers.pml), and the
+# order of commands over several connections (lanes.pml): what must hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
 
@@ -164,6 +164,19 @@ breaks "control: handed on while its client is alive" signal safety \
     "-DFAULTS=1 -DBROKEN_REAPS_ALIVE" "received<=1"
 breaks "control: a second copy of an old signal counts" signal safety \
     "-DBROKEN_TWICE" "received<=1"
+
+holds "a signal to 4 waits, 2 faults: to each once" signal_all safety ""
+
+breaks "control: no last ticket is noted" signal_all safety \
+    "-DBROKEN_NO_LAST" "was_there[w]"
+breaks "control: an emptied list forgets its last ticket" signal_all safety \
+    "-DBROKEN_NO_TICKET_KEPT" "was_there[w]"
+breaks "control: the sender adds up the replies" signal_all safety \
+    "-DBROKEN_COUNTED_BY_REPLIES" "told==woken"
+breaks "control: a message is for the whole list" signal_all safety \
+    "-DBROKEN_WHOLE_TICKET" "ticket[w]==0"
+breaks "control: a message is for the entries before" signal_all safety \
+    "-DBROKEN_TICKET_BELOW" "was_there[c]"
 
 holds "1 gateway, 2 faults: believers, replies, a free lock" gateway safety \
     "-DREACHED -DFAULTS=2"
@@ -517,6 +530,18 @@ breaks "control: a try takes a name that is kept free" pollers liveness \
     "$endless -DBROKEN_TRY" "acceptance cycle"
 breaks "control: a claim takes a name that is kept free" pollers liveness \
     "$endless -DBROKEN_CLAIM" "acceptance cycle"
+
+holds "2 callers, 2 calls, 2 breaks: the order of calls" lanes safety ""
+holds "3 callers, 1 call, 3 breaks: the order of calls" lanes safety \
+    "-DCALLERS=3 -DCALLS=1 -DBREAKS=3"
+breaks "control: commands of a name take any lane" lanes safety \
+    "-DBROKEN_GROUP" "superseded"
+breaks "control: a lane carries commands before the broken one is up" lanes \
+    safety "-DBROKEN_SETTLE" "superseded"
+breaks "control: a broken lane is marked after its commands have ended" lanes \
+    safety "-DBROKEN_MARK" "superseded"
+breaks "control: broken lanes are looked for before the name's lane is" lanes \
+    safety "-DBROKEN_LOOK" "superseded"
 
 if [ "${1:-}" = --deep ]; then
     memory=6000
