@@ -246,8 +246,25 @@ static void reap_orphan(pid_t pid)
     }
 }
 
-/* The last user stops the server, before another can attach. A shared lock is
- * made an exclusive one, and the watcher cannot get it in between. */
+/*
+ * Whether nobody else has `users`, which is locked exclusively then. Called under
+ * `lock`. Where a shared lock is made an exclusive one, both are released for an
+ * instant, and the watcher, which waits for it, may be next. It lets go at once, and
+ * then waits for `lock`: so the second attempt meets other users alone.
+ */
+static int is_last(int users, int64_t deadline)
+{
+    while (flock(users, LOCK_EX | LOCK_NB) != 0) {
+        if (flock(users, LOCK_SH | LOCK_NB) == 0)
+            return flock(users, LOCK_EX | LOCK_NB) == 0;
+        if (ilk__poll_timeout(deadline) == 0)
+            return 0;
+        ilk__home_nap();
+    }
+    return 1;
+}
+
+/* The last user stops the server, before another can attach. */
 static void leave(ilk__embedded *embedded)
 {
     const ilk__home *home = &embedded->home;
@@ -259,7 +276,7 @@ static void leave(ilk__embedded *embedded)
     if (ilk__home_lock(home, deadline, &lock, &err) != ILK_OK) {
         ilk__log(ILK__LOG_WARN, "%s", err.msg);
         lock = -1;
-    } else if (flock(embedded->users, LOCK_EX | LOCK_NB) == 0) {
+    } else if (is_last(embedded->users, deadline)) {
         server = ilk__home_alive(home) ? ilk__home_pid(home, "pid") : 0;
         watcher = ilk__watcher_pid(home);
         if (ilk__embedded_stop(home, deadline, &err) != ILK_OK) {

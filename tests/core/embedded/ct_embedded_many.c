@@ -197,7 +197,7 @@ static void the_server_outlives_who_started_it(void **state)
     assert_ends_well(pid);
     assert_string_equal(ask(embedded, "PING"), "+PONG");
     ilk__embedded_detach(embedded);
-    assert_int_equal(look().running, 0);
+    await_no_server();
     close_gate(&g);
 }
 
@@ -218,7 +218,7 @@ static void a_killed_user_does_not_count(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     embedded = attach(NULL); /* the watcher may have been faster */
     ilk__embedded_detach(embedded);
-    assert_int_equal(look().running, 0);
+    await_no_server();
     close(g.go[1]);
     close_gate(&g);
 }
@@ -269,7 +269,7 @@ static void a_forked_child_leaves_the_server_alone(void **state)
     assert_ends_well(pid);
     assert_string_equal(ask(embedded, "PING"), "+PONG");
     ilk__embedded_detach(embedded);
-    assert_int_equal(look().running, 0);
+    await_no_server();
 }
 
 static void a_forked_child_that_does_nothing_holds_no_place(void **state)
@@ -286,7 +286,7 @@ static void a_forked_child_that_does_nothing_holds_no_place(void **state)
     }
     await_ready(&g, 1);
     ilk__embedded_detach(embedded);
-    assert_int_equal(look().running, 0);
+    await_no_server();
     close(g.go[1]);
     assert_ends_well(pid);
     close_gate(&g);
@@ -315,7 +315,7 @@ static void a_forked_child_may_attach_for_itself(void **state)
     assert_int_equal(look().running, 1);
     close(g.go[1]);
     assert_ends_well(pid);
-    assert_int_equal(look().running, 0);
+    await_no_server();
     close_gate(&g);
 }
 
