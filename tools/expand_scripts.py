@@ -6,7 +6,7 @@ A script says on line 1 what it is called and takes, and in --@reply lines
 what it answers:
 
     --@script lock_extend keys=2 args=2      keys=5*: a multiple of 5
-    --@reply HELD i i i                      args=5+: five or more
+    --@reply HELD i i i                      args=5+: five or more; args=1..5
     --@token 1                               a gateway orders requests by argument 1,
                                              not by that of token_at()
     --@include fence                         include/fence.lua, once; indented, it
@@ -29,11 +29,15 @@ import sys
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "libcore" / "scripts"
-HEAD = re.compile(r"--@script ([a-z][a-z0-9_]*) keys=(\d+)(\*?) args=(\d+)(\+?)")
+HEAD = re.compile(
+    r"--@script ([a-z][a-z0-9_]*) keys=(\d+)(\*?) args=(\d+)(?:(\+)|\.\.(\d+))?"
+)
 REPLY = re.compile(r"--@reply ([A-Z]+)((?: [is])*(?: \*)?)")
 INCLUDE = re.compile(r"--@include ([a-z][a-z0-9_]*)")
 CODE = re.compile(r"local ([A-Z]+) = (\d+)")
 FIRST = re.compile(r"\{\s*\(*([A-Z]+)\b")
+ALONE = re.compile(r"\breturn (?:.*\b(?:and|or) )?([A-Z]+)$", re.M)
+MANY = 2**31 - 1  # arguments, where no number of them is too great
 CODE_LIMIT = 64  # a reply's first element is 64 * number of the request + code
 TOKEN = re.compile(r"\btoken_at\((\d+)\)")
 TOKEN_LINE = re.compile(r"--@token (\d+)")
@@ -57,7 +61,8 @@ class Script:
         if self.name != path.stem:
             raise ScriptError(f"{path}: line 1 names the script {self.name}")
         self.keys, self.keys_multiple = int(head[2]), bool(head[3])
-        self.args, self.args_open = int(head[4]), bool(head[5])
+        self.args = int(head[4])
+        self.args_most = MANY if head[5] else int(head[6] or head[4])
         self.replies = read_replies(path, lines[1:], codes)
         self.text = expand_script(path, include_dirs)
         self.token = read_token(lines[1:], self.text)
@@ -68,7 +73,7 @@ class Script:
 
     def check_codes(self, path, codes):
         """Refuse a reply that does not carry the number of its request."""
-        for first in FIRST.findall(self.text):
+        for first in FIRST.findall(self.text) + ALONE.findall(self.text):
             if first in codes:
                 raise ScriptError(
                     f"{path}: a reply begins with {first}, not REQUEST + {first}"
@@ -76,7 +81,8 @@ class Script:
 
     def check_uses(self, path):
         """Refuse a KEYS[n] or ARGV[n] beyond what line 1 declares."""
-        limits = {"KEYS": self.keys, "ARGV": self.args}
+        most = self.args if self.args_most == MANY else self.args_most
+        limits = {"KEYS": self.keys, "ARGV": most}
         for what, index in USE.findall(self.text):
             if int(index) > limits[what]:
                 raise ScriptError(
@@ -236,8 +242,7 @@ typedef struct ilk__script {{
     size_t text_len;
     int keys;
     int keys_multiple; /* 1: any multiple of keys, at least one */
-    int args;
-    int args_open; /* 1: args or more */
+    int args, args_most;
     int token; /* the argument, from 1, with the token it is about; 0: none */
     const ilk__shape *shapes;
     size_t shape_count;
@@ -304,7 +309,7 @@ def c_source(scripts):
             f'     "{script.cluster_sha1}", {script.cluster_at},\n'
             f"     text_{script.name}, sizeof text_{script.name} - 1,\n"
             f"     {script.keys}, {int(script.keys_multiple)}, "
-            f"{script.args}, {int(script.args_open)}, {script.token},\n"
+            f"{script.args}, {script.args_most}, {script.token},\n"
             f"     shapes_{script.name}, {len(script.replies)}}},\n"
         )
     out.append("};\n")

@@ -273,14 +273,13 @@ static void acquire(call *c, const char *token, int waits)
 
     snprintf(entry, sizeof entry, "1 x me x1.secret %s 30000 1 label", token);
     send(c, ILK__SCRIPT_LOCK_ACQUIRE, "orders", token, "30000", "label",
-         floor_word, waits ? entry : "", "me", "5000", "0", "2000", "100",
+         floor_word, waits ? entry : "", "me", "0", "5000", "2000", "100",
          NULL);
 }
 
 static void release(call *c, const char *token)
 {
-    send(c, ILK__SCRIPT_LOCK_RELEASE, "orders", token, "2000", "100", "0",
-         "5000", NULL);
+    send(c, ILK__SCRIPT_LOCK_RELEASE, "orders", token, NULL);
 }
 
 static void extend(call *c, const char *token)
@@ -362,6 +361,27 @@ static void a_hold_is_released_once(void **state)
     acquire(&e, "t1", 1);
     expect(&e, ERROR);
     assert_int_equal(1, joins);
+}
+
+static void usual_limits_need_not_be_sent(void **state)
+{
+    static const char *const barges[] = {NULL, "0"};
+
+    (void)state;
+    joining = GRANTS;
+    for (size_t i = 0; i < sizeof barges / sizeof *barges; i++) {
+        call a, b;
+
+        send(&a, ILK__SCRIPT_LOCK_ACQUIRE, "orders", i ? "t2" : "t1", "30000",
+             "label", "0", "", "me", barges[i], NULL);
+        expect(&a, ILK__CODE_HELD);
+        assert_int_equal(6000, joined->liveness_ms);
+        assert_int_equal(5000, joined->grant_ms);
+        release(&b, i ? "t2" : "t1");
+        expect_none(&b);
+        ilk__contender_left(left, ILK__LEFT_ITS_HOLD);
+        expect(&b, ILK__CODE_RELEASED);
+    }
 }
 
 static void a_waiter_is_granted_for_a_short_time(void **state)
@@ -724,18 +744,18 @@ static void what_is_not_kept_is_refused(void **state)
 
     (void)state;
     send(&a, ILK__SCRIPT_LOCK_ACQUIRE, "orders", "t", "30000", "label", "0", "",
-         "me", "5000", "1", "2000", "100", NULL);
+         "me", "1", NULL);
     expect(&a, ERROR);
     assert_int_equal(0, strncmp(a.text, "ILKNONE the test store", 22));
     send(&b, ILK__SCRIPT_ELECTION_CAMPAIGN, KEY, "t", "30000", "label", "0", "",
-         "me", "5000", "", "2000", "100", "value", "node-1", NULL);
+         "me", "", "5000", "2000", "100", "value", "node-1", NULL);
     expect(&b, ERROR);
     assert_int_equal(0, strncmp(b.text, "ILKNONE the test store", 22));
     send(&c, ILK__SCRIPT_QUEUE_PUSH, "jobs", NULL);
     expect(&c, ERROR);
     assert_int_equal(0, strncmp(c.text, "ILKNONE the test store", 22));
     send(&d, ILK__SCRIPT_LOCK_ACQUIRE, "orders", "t", "soon", "label", "0", "",
-         "me", "5000", "0", "2000", "100", NULL);
+         "me", NULL);
     expect(&d, ERROR);
     assert_int_equal(0, strncmp(d.text, "ERR ", 4));
     assert_int_equal(0, joins);
@@ -830,7 +850,7 @@ static void a_leader_proclaims(void **state)
     (void)state;
     joining = GRANTS;
     send(&a, ILK__SCRIPT_ELECTION_CAMPAIGN, KEY, "t1", "30000", "label", "0",
-         "", "me", "5000", "", "2000", "100", "first", "", NULL);
+         "", "me", "", "5000", "2000", "100", "first", "", NULL);
     expect(&a, ILK__CODE_HELD);
     assert_int_equal(1, named->name.len);
     send_value(&b, "first");
@@ -854,7 +874,7 @@ static void limits_differ(void **state)
 
     (void)state;
     send(&a, ILK__SCRIPT_SEMAPHORE_ACQUIRE, "ilk:semaphore:{s}", "t1", "30000",
-         "label", "0", "", "me", "5000", "0", "2000", "100", "2", "3", NULL);
+         "label", "0", "", "me", "0", "5000", "2000", "100", "2", "3", NULL);
     assert_int_equal(2, joined->permits);
     assert_int_equal(3, joined->limit);
     ilk__contender_differs(joined, 7, 8);
@@ -1032,7 +1052,7 @@ static void ask(int client, party *p)
     p->state = JOINING;
     p->is_woken = 0;
     post(client, p, crowd.of->acquire, p->token, "20000", "label", "0",
-         p->entry, "me", "3000", "0", "1000", "100", p->permits, "3", NULL);
+         p->entry, "me", "0", "3000", "1000", "100", p->permits, "3", NULL);
 }
 
 static void begin(int client, party *p)
@@ -1263,6 +1283,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_hold_is_released_once),
+        TEST(usual_limits_need_not_be_sent),
         TEST(a_waiter_is_granted_for_a_short_time),
         TEST(an_extension_makes_a_grant_whole),
         TEST(a_try_leaves_nothing),

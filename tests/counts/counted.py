@@ -41,7 +41,7 @@ class CountedServer:
                 assert time.monotonic() < deadline, "the server did not start"
                 assert self.process.poll() is None
                 time.sleep(0.05)
-        self.dumps = 0
+        self.dumps = self.calls = 0
 
     def _control(self, letter: str) -> None:
         """Valgrind heeds it at the next instruction of the server, so with a PING."""
@@ -55,21 +55,33 @@ class CountedServer:
         assert asking.returncode == 0
 
     def count(self, send, times: int) -> float:
-        """The instructions of one call of send(pipeline, number)."""
+        """The instructions of one call of send(pipeline, number), with numbers of its own.
 
-        def call(first, last):
-            for at in range(first, last, 20):
+        What else the machine does adds some: the server reads requests in more parts,
+        and gets more PINGs from _control(). It takes none away."""
+
+        def call(times):
+            first, self.calls = self.calls, self.calls + times
+            for at in range(first, self.calls, 20):
                 pipeline = self.redis.pipeline(transaction=False)
-                for number in range(at, min(at + 20, last)):
+                for number in range(at, min(at + 20, self.calls)):
                     send(pipeline, number)
                 pipeline.execute()
 
-        call(0, 60)
+        call(60)
         self._control("-z")
-        call(60, 60 + times)
+        call(times)
         self._control("-d")
         self.dumps += 1
         return total(self.profile.with_name(f"profile.{self.dumps}")) / times
+
+    def least(self, send, times: int, enough: float) -> float:
+        """The least of three counts, or the first that is not more than enough."""
+        least = self.count(send, times)
+        for _ in range(2):
+            if least > enough:
+                least = min(least, self.count(send, times))
+        return least
 
     def close(self) -> None:
         self.process.kill()

@@ -207,7 +207,7 @@ def use_states(client, _):
 
 def use_store(client, _):
     store = client.store(NAME)
-    for number in range(66):  # more versions than are kept
+    for number in range(200):  # one of sixteen removes old transactions
         with store.transaction() as t:
             assert t.get("a") == (b"%d" % (number - 1) if number else None)
             t["a"] = b"%d" % number
@@ -251,7 +251,7 @@ def take_change(changes):
         return next(changes).members
 
 
-def use_signal(client, _):
+def use_signal(client, server):
     first, second = client.signal(NAME), client.signal(NAME)
     assert first.wait(0.01) is None
     first.listen()
@@ -261,6 +261,13 @@ def use_signal(client, _):
     assert second.notify_all(b"y") == 1
     assert first.wait(1) == b"y"
     assert interlock.wait_any([first, client.signal(NAME + "2")], 0.01) is None
+    entries, counts = [], []  # of more clients than one call signals to
+    for number in range(150):
+        entries += [number + 1, f"2 s dead{number} s1.5ec - 1000 1 host"]
+        counts += [f"2 dead{number}", "1 5ec"]
+    server.call("ZADD", f"ilk:signal:wait:{{{NAME}}}", *entries)
+    server.call("HSET", f"ilk:signal:crowd:{{{NAME}}}", *counts)
+    assert second.notify_all(b"z") == 0
 
 
 def use_pattern(client, server):

@@ -26,10 +26,12 @@ static ilk__reply *read_reply(const uint8_t *data, size_t size)
     return reply;
 }
 
-static int begins_with_number(const ilk__reply *reply)
+/* The number that begins the reply or is all of it; NULL: there is none. */
+static ilk__reply *head_of(ilk__reply *reply)
 {
-    return reply->type == ILK__REPLY_ARRAY && reply->count > 0
-           && reply->items[0]->type == ILK__REPLY_INT;
+    if (reply->type == ILK__REPLY_ARRAY && reply->count > 0)
+        reply = reply->items[0];
+    return reply->type == ILK__REPLY_INT ? reply : NULL;
 }
 
 static void check_match(ilk__reply *reply)
@@ -38,7 +40,8 @@ static void check_match(ilk__reply *reply)
                                             ILK__REPLIES_STR,
                                             ILK__REPLIES_ARRAY};
     const ilk__expected_reply mine = {ILK__REPLIES_NUMBERED, REQUEST};
-    int64_t number = begins_with_number(reply) ? reply->items[0]->num : -1;
+    const ilk__reply *head = head_of(reply);
+    int64_t number = head ? head->num : -1;
     int proven = number / CODES == REQUEST && number >= 0;
     int error = reply->type == ILK__REPLY_ERROR;
 
@@ -52,7 +55,7 @@ static void check_match(ilk__reply *reply)
               : proven ? ILK__MATCH_PROVEN
                        : ILK__MATCH_FOREIGN));
     if (proven)
-        CHECK(reply->items[0]->num == number % CODES);
+        CHECK(head->num == number % CODES);
 }
 
 /* A string of a script has a length. */
@@ -64,23 +67,32 @@ static int is_of_type(const ilk__reply *item, char type)
 }
 
 /* Whether the declaration of the script has this reply. */
-static int is_declared(const ilk__script *script, const ilk__reply *reply)
+static int is_declared(const ilk__script *script, ilk__reply *reply)
 {
+    const ilk__reply *head = head_of(reply);
+
+    if (head == NULL)
+        return 0;
     for (size_t i = 0; i < script->shape_count; i++) {
         const char *types = script->shapes[i].types;
         size_t len = strcspn(types, "*"), at = 0;
 
-        if (script->shapes[i].code != reply->items[0]->num)
+        if (script->shapes[i].code != head->num)
             continue;
+        if (head == reply && len == 0 && types[len] == '\0')
+            return 1;
         while (at < len && at + 1 < reply->count
                && is_of_type(reply->items[at + 1], types[at]))
             at++;
-        return at == len && (types[len] == '*' || reply->count == len + 1);
+        if (at == len
+            && (reply->count == len + 1
+                || (types[len] == '*' && reply->count > len)))
+            return 1;
     }
     return 0;
 }
 
-static void check_shape(int number, const ilk__reply *reply)
+static void check_shape(int number, ilk__reply *reply)
 {
     const ilk__script *script = &ilk__scripts[number];
     ilk_error err = {0};
@@ -88,8 +100,7 @@ static void check_shape(int number, const ilk__reply *reply)
 
     CHECK(status == ILK_OK || status == ILK_EREPLY);
     CHECK(err.code == status);
-    CHECK((status == ILK_OK)
-          == (begins_with_number(reply) && is_declared(script, reply)));
+    CHECK((status == ILK_OK) == is_declared(script, reply));
     if (status != ILK_OK)
         return;
     CHECK(ilk__script_code(reply) >= 0 && ilk__script_code(reply) < CODES);
@@ -106,15 +117,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_input in = {data, size};
     int script = (int)fuzz_pick(&in, ILK__SCRIPT_COUNT);
     uint8_t numbered = fuzz_byte(&in);
-    ilk__reply *reply = read_reply(in.at, in.left);
+    ilk__reply *reply = read_reply(in.at, in.left), *head;
 
     if (reply == NULL)
         return 0;
-    if (numbered < CODES && begins_with_number(reply))
-        reply->items[0]->num = REQUEST * CODES + numbered;
-    else if (numbered < 2 * CODES && begins_with_number(reply)
-             && reply->items[0]->num >= 0 && reply->items[0]->num < CODES)
-        reply->items[0]->num += REQUEST * CODES;
+    head = head_of(reply);
+    if (numbered < CODES && head)
+        head->num = REQUEST * CODES + numbered;
+    else if (numbered < 2 * CODES && head && head->num >= 0
+             && head->num < CODES)
+        head->num += REQUEST * CODES;
     check_match(reply);
     check_shape(script, reply);
     ilk__reply_free(reply);

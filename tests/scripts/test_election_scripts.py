@@ -364,7 +364,7 @@ def test_entry_of_another_is_misuse(election, entry):
 
     with pytest.raises(ReplyError, match="ILKARG"):
         election.run(
-            "election_campaign", election.keys(), "b", 1, "h", 0, entry, "c-b", 1, 0, 1, 1, "", ""
+            "election_campaign", election.keys(), "b", 1, "h", 0, entry, "c-b", 0, 1, 1, 1, "", ""
         )  # fmt: skip
     with pytest.raises(ReplyError, match="ILKARG"):
         election.run("election_observe", election.keys(), "", 0, entry, "c-b", 1, 1)

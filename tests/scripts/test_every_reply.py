@@ -17,7 +17,9 @@ def test_every_declared_reply_was_seen(request, scripts, seen):
         pytest.skip("not every reply can be seen: only a part of the tests runs")
 
     declared = {
-        (script.name, code) for script in scripts.values() for code, _ in script.replies
+        (script.name, code, types)
+        for script in scripts.values()
+        for code, types in script.replies
     }
 
     assert declared - seen == set()

@@ -41,12 +41,8 @@ def test_first_lines_are_read(folder):
 
     script = load(folder)
 
-    assert (script.keys, script.keys_multiple, script.args, script.args_open) == (
-        5,
-        True,
-        2,
-        True,
-    )
+    assert (script.keys, script.keys_multiple) == (5, True)
+    assert (script.args, script.args_most) == (2, expand_scripts.MANY)
     assert script.replies == [("HELD", "is*"), ("LOST", "")]
     assert script.text == CODES + "return 1\n"
     assert script.sha1 == sha1(CODES + "return 1\n")
@@ -148,6 +144,8 @@ HEAD = "--@script demo keys=1 args=1\n--@reply LOST\n"
         (HEAD + "return ARGV[2]\n", r"uses ARGV\[2\]"),
         (HEAD + "return KEYS[2]\n", r"uses KEYS\[2\]"),
         (HEAD + "return { LOST }\n", r"begins with LOST, not REQUEST"),
+        (HEAD + "return LOST\n", r"begins with LOST, not REQUEST"),
+        (HEAD.replace("args=1", "args=0..1") + "return ARGV[2]\n", r"uses ARGV\[2\]"),
     ],
 )
 def test_what_is_wrong_is_said(folder, text, complaint):

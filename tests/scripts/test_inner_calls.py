@@ -60,7 +60,7 @@ def test_extend_makes_five_calls(real_world):
     assert sum(calls.values()) == 5
 
 
-def test_hand_over_makes_twelve_calls_however_long_the_line(real_world):
+def test_hand_over_makes_ten_calls_however_long_the_line(real_world):
     real_world.acquire("a")
     real_world.listen("c-t0")
     for i in range(50):
@@ -69,7 +69,7 @@ def test_hand_over_makes_twelve_calls_however_long_the_line(real_world):
     calls = inner_calls(real_world, lambda: real_world.release("a"))
 
     assert real_world.holder() == b"t0"
-    assert sum(calls.values()) == 12
+    assert sum(calls.values()) == 10
 
 
 def test_enqueue_does_not_depend_on_the_length_of_the_line(real_world):

@@ -46,7 +46,7 @@ class LockMachine(RuleBasedStateMachine):
 
     def say_alive(self, client):
         before, ms = self.deadline.get(client), self.world.now // 1000
-        self.deadline[client] = alive_until(before, ms, self.line)
+        self.deadline[client] = alive_until(before, ms)
 
     def hand_on(self):
         """What becomes of a free lock."""

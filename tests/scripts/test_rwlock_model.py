@@ -107,7 +107,7 @@ class ReadWriteMachine(RuleBasedStateMachine):
         else:
             if wait:
                 before = self.deadline.get(client)
-                self.deadline[client] = alive_until(before, self.ms(), self.line)
+                self.deadline[client] = alive_until(before, self.ms())
                 self.line.append((token, client, reads))
             if free:
                 told = self.hand_on(own=token)

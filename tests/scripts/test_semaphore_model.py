@@ -136,7 +136,7 @@ class SemaphoreMachine(RuleBasedStateMachine):
         else:
             if wait:
                 said = self.deadline.get(client)
-                self.deadline[client] = alive_until(said, self.ms, self.line)
+                self.deadline[client] = alive_until(said, self.ms)
                 if token not in [waiter[0] for waiter in self.line]:
                     self.line.append((token, client, permits))
             if self.used() < self.limit:

@@ -340,7 +340,7 @@ BAD = {
     "token": (0, ""),
     "lease": (1, 0),
     "floor": (3, -1),
-    "liveness": (6, 0),
+    "liveness": (7, 0),
     "grant ms": (8, 0),
     "walk": (9, 0),
     "permits": (10, 0),
@@ -355,7 +355,7 @@ BAD = {
 @pytest.mark.parametrize("fault", BAD)
 def test_misuse_is_refused_before_anything_is_written(sem, fault):
     sem.acquire("z", 3)
-    args = ["a", 10000, "h", 0, sem.entry("a"), "c-a", 6000, 0, 5000, 16, 1, 3]
+    args = ["a", 10000, "h", 0, sem.entry("a"), "c-a", 0, 6000, 5000, 16, 1, 3]
     at, value = BAD[fault]
     args[at] = value
     before = sem.world.dump()

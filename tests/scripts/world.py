@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A server, a clock and the scripts: what every test here plays with."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -96,6 +97,15 @@ class World:
     def advance(self, ms):
         self.set_clock(self.now + ms * 1000)
 
+    @contextlib.contextmanager
+    def full(self):
+        """The server is out of memory."""
+        self.redis("CONFIG", "SET", "maxmemory", "1")
+        try:
+            yield
+        finally:
+            self.redis("CONFIG", "SET", "maxmemory", "0")
+
     def listen(self, *clients):
         for client in clients:
             channel = b"ilk:inbox:" + to_bytes(client)
@@ -114,10 +124,14 @@ class World:
     # -- calls
 
     def call(self, script, keys, *args, via=None):
-        """Run a script and check its reply against what it declares."""
+        """Run a script and check its reply against what it declares. A code without
+        elements is returned with the zeros that it stands for."""
         reply = self.run(script, keys, *args, via=via)
-        name = self.check_shape(script, reply)
-        self.seen.add((script, name))
+        name, types = self.check_shape(script, reply)
+        self.seen.add((script, name, types))
+        if types == "":
+            shapes = [more for code, more in self.replies(script) if code == name]
+            return [name, *[0] * max(map(len, shapes))]
         return [name, *reply[1:]]
 
     def run(self, script, keys, *args, via=None):
@@ -126,19 +140,20 @@ class World:
         reply = (via or self.redis)(
             "EVAL", self.scripts[script].text, len(keys), *keys, *args, self.request
         )
-        request, code = divmod(reply[0], CODE_LIMIT)
+        first, *rest = [reply] if isinstance(reply, int) else reply
+        request, code = divmod(first, CODE_LIMIT)
         assert request == self.request, f"{script} does not answer its request"
-        return [code, *reply[1:]]
+        return [code, *rest]
 
     def check_shape(self, script, reply):
-        declared = self.scripts[script]
-        for code, types in declared.replies:
-            if reply[0] == declared.codes[code]:
-                assert fits(reply[1:], types), (
-                    f"{script}: {code} {types} is not {reply}"
-                )
-                return code
+        codes = self.scripts[script].codes
+        for name, types in self.replies(script):
+            if codes[name] == reply[0] and fits(reply[1:], types):
+                return name, types
         raise AssertionError(f"{script} did not declare {reply}")
+
+    def replies(self, script):
+        return self.scripts[script].replies
 
     def keys(self, count=5):
         return keys_of(self.name)[:count]
@@ -157,10 +172,7 @@ class World:
         kind=None,
         lease=10000,
         floor=0,
-        liveness=6000,
-        barge=0,
-        grant_ms=5000,
-        limit=16,
+        **limits,
     ):
         client = client or f"c-{token}"
         kind = kind or {"rwlock_acquire": "r", "redisson_acquire": "w"}.get(script, "x")
@@ -174,15 +186,12 @@ class World:
             floor,
             entry,
             client,
-            liveness,
-            barge,
-            grant_ms,
-            limit,
+            *optional(**limits),
         )
 
-    def release(self, token, *, grant_ms=5000, limit=16, barge=0, via=None):
+    def release(self, token, *, via=None, **limits):
         return self.call(
-            "lock_release", self.keys(), token, grant_ms, limit, barge, 6000, via=via
+            "lock_release", self.keys(), token, *optional(**limits), via=via
         )
 
     def cancel(self, token, *, limit=16, barge=0, **entry):
@@ -275,11 +284,19 @@ class World:
         return found
 
 
-def alive_until(deadline, ms, line):
-    """What standing in line makes of a client's deadline: where others stand
-    there and it said a moment ago that it lives, that is not said again."""
-    fresh = line and 5000 < (deadline or 0) - ms <= 6000
+def alive_until(deadline, ms):
+    """What standing in line makes of a client's deadline: where it said a moment ago that
+    it lives, that is not said again."""
+    fresh = 5000 < (deadline or 0) - ms <= 6000
     return deadline if fresh else ms + 6000
+
+
+def optional(*, barge=0, liveness=6000, grant_ms=5000, limit=64):
+    """Arguments that are left out when they are the usual ones, as the library does."""
+    limits = [liveness, grant_ms, limit]
+    if limits != [6000, 5000, 64]:
+        return [barge, *limits]
+    return [barge] if barge else []
 
 
 def fits(values, types):

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "redis/script.h"
+#include "wait/limits.h"
 
 #include <string.h>
 
@@ -170,8 +171,8 @@ enum {
     ACQUIRE_FLOOR,
     ACQUIRE_ENTRY,
     ACQUIRE_CLIENT,
-    ACQUIRE_LIVENESS,
     ACQUIRE_BARGE,
+    ACQUIRE_LIVENESS,
     ACQUIRE_GRANT,
     ACQUIRE_LIMIT,
     ACQUIRE_PERMITS,
@@ -188,8 +189,12 @@ static int read_numbers(const ilk__gateway_request *request, numbers *out)
 {
     out->lease_ms = ilk__request_number(request, ACQUIRE_LEASE, 1);
     out->floor = ilk__request_number(request, ACQUIRE_FLOOR, 0);
-    out->liveness_ms = ilk__request_number(request, ACQUIRE_LIVENESS, 1);
-    out->grant_ms = ilk__request_number(request, ACQUIRE_GRANT, 1);
+    out->liveness_ms = ILK__LIVENESS_MS;
+    out->grant_ms = ILK__GRANT_MS;
+    if (request->arg_count > ACQUIRE_LIVENESS) {
+        out->liveness_ms = ilk__request_number(request, ACQUIRE_LIVENESS, 1);
+        out->grant_ms = ilk__request_number(request, ACQUIRE_GRANT, 1);
+    }
     out->permits = out->limit = 1;
     if (request->script == ILK__SCRIPT_SEMAPHORE_ACQUIRE) {
         out->permits = ilk__request_number(request, ACQUIRE_PERMITS, 1);

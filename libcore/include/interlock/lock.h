@@ -172,9 +172,10 @@ ILK_API ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock,
 
 /**
  * As ilk_lock_release(), without waiting for the reply. The command is sent at
- * once, ahead of everything that this client sends later; the client's next
- * call reads the reply. This saves a round trip; until then the caller does
- * not know whether the release succeeded.
+ * once, ahead of everything that this client sends later for the same name. The
+ * next call for that name reads the reply, or one for another name 20 ms later. This
+ * saves a round trip; until then the caller does not know whether the release
+ * succeeded.
  *
  * If the reply says that the hold had been lost before, the next acquire on
  * this handle returns ILK_ELOST, once, and acquires nothing. If no reply

@@ -5,8 +5,8 @@
 -- SPDX-License-Identifier: MIT
 -- Lead if nobody does and nobody waits, else join the wait queue.
 -- KEYS leader, fence, wait, live, value, seen
--- ARGV token, lease ms, who, floor, entry ('': do not wait), client, liveness
---   ms, - (lock_acquire's barge, ignored), grant ms, limit, value, and
+-- ARGV token, lease ms, who, floor, entry ('': do not wait), client, -
+--   (lock_acquire's barge, ignored), liveness ms, grant ms, limit, value, and
 --   what tokens of this identity begin with ('': none)
 -- returns {HELD, lease left, term, now us}
 --   | {QUEUED | BUSY, leader's pttl (-2: nobody leads), now us, ours}
@@ -23,7 +23,7 @@
 --@include is_ours
 
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
-local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
+local entry, client, liveness = ARGV[5], ARGV[6], number_at(8, 1)
 local grant_ms, limit, value, identity = number_at(9, 1), number_at(10, 1), ARGV[11], ARGV[12]
 if entry ~= "" then
   check_entry(entry, "e", client, token)
@@ -42,7 +42,7 @@ check_types()
 local function lead()
   local term = next_fence(last, now, floor)
   redis.call("SET", place.lock, token, "PX", lease)
-  write_record(place.record, last, term, token, now, who, lease, now_text)
+  write_record(place.record, last, term, token, now, who, lease)
   if redis.call("EXISTS", place.wait) == 0 then
     redis.call("DEL", place.values)
   end

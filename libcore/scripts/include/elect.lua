@@ -28,7 +28,7 @@ local function elect(grant_ms, limit, liveness, own)
     return 0, 0, false
   end
   local walk = { lock = place.lock, record = place.record, wait = place.wait, live = place.live,
-    now = now, now_text = now_text, ms = math.floor(now / 1000), grant_ms = grant_ms,
+    now = now, ms = math.floor(now / 1000), grant_ms = grant_ms,
     liveness = liveness, own = own, last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local fate, more = walk_wait_queue(walk, limit, consider)
   if walk.undo then

@@ -13,8 +13,7 @@ local function check_entry(text, kinds, client, token, permits)
   end
 end
 
--- Whether the client's liveness was extended a moment ago, and with it the
--- expiry of the wait queue: then this call can leave both.
+-- Whether the client's liveness was extended a moment ago: then this call can leave it.
 local function is_fresh(live, client, now, liveness)
   local left = tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
   return left > liveness * 5 / 6 and left <= liveness
@@ -24,12 +23,14 @@ end
 -- would otherwise collect all that ever came. stamp: the caller's own ticket, or
 -- nil. Returns the greatest ticket that there was before.
 local function enqueue(wait, live, text, client, now, liveness, stamp)
-  local last = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")
+  local last = redis.call("ZREVRANGE", wait, "0", "0", "WITHSCORES")
   local greatest = tonumber(last[2] or 0)
   redis.call("ZADD", wait, "NX", stamp or greatest + 1, text)
-  if not last[2] or not is_fresh(live, client, now, liveness) then
+  if not is_fresh(live, client, now, liveness) then
     redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
     extend_liveness(wait, live, client, now, liveness)
+  elseif not last[2] then
+    redis.call("PEXPIRE", wait, liveness * 10) -- the wait queue is a new one
   end
   return greatest
 end

@@ -31,8 +31,7 @@ local function set_holder(walk)
   local latest = walk.undo and walk.reading and latest_reader(walk.readers, walk.now)
   if walk.who then
     local left = keep_marker(walk.lock, walk.readers, walk.now, latest)
-    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, walk.who, left,
-      walk.now_text)
+    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, walk.who, left)
   elseif latest then
     pcall(keep_marker, walk.lock, walk.readers, walk.now, latest)
   elseif walk.undo then
@@ -69,7 +68,7 @@ local function grant(at, grant_ms, limit, liveness, mode, own, share)
     mode = "barge"
   end
   local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = KEYS[at + 2], live = KEYS[at + 3],
-    readers = KEYS[at + 4], now = now, now_text = now_text, ms = ms,
+    readers = KEYS[at + 4], now = now, ms = ms,
     grant_ms = grant_ms, liveness = liveness, mode = mode, own = own, reading = mode == "join",
     last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local fate, more = walk_wait_queue(walk, limit, visit)

@@ -26,7 +26,7 @@ end
 
 local function write_hold(walk, e, lease)
   put_permits(walk.lock, e.token, e.permits, walk.ms + lease)
-  redis.call("HSET", walk.record, "fence", string.format("%.0f", walk.fence),
+  redis.call("HSET", walk.record, "fence", digits(walk.fence),
     "+" .. e.token, hold_field(walk.fence, walk.ms, e.who))
   date_record(walk.record, walk.last, walk.now)
 end
@@ -37,7 +37,7 @@ local function serve_permits(walk, e, own)
   local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
   walk.fence = next_fence(walk.fence, walk.now, 0)
   local receivers = pcall(write_hold, walk, e, lease) and
-    (own or send_grant(walk, e, string.format("%.0f", walk.fence), lease))
+    (own or send_grant(walk, e, lease))
   if not receivers or receivers == 0 then
     return_permits(walk.lock, walk.record, e.token)
     return receivers and PASS or STOP
@@ -85,7 +85,7 @@ local function grant_permits(grant_ms, limit, liveness, mode, own)
   end
   local free = math.max(0, most - redis.call("ZCARD", key))
   local walk = { lock = key, record = record, wait = wait, live = live, now = now,
-    now_text = now_text, ms = ms, grant_ms = grant_ms, liveness = liveness, mode = mode,
+    ms = ms, grant_ms = grant_ms, liveness = liveness, mode = mode,
     own = own, latest = ms, most = most, free = free, last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local _, more = walk_wait_queue(walk, limit, visit_permits)
   if walk.latest > ms then

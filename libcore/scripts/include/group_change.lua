@@ -3,10 +3,7 @@
 --@include group_version
 --@include group_keep
 --@include wake_all
-
-local function digits(number)
-  return string.format("%.0f", number)
-end
+--@include digits
 
 -- Keys of a wrong type are refused before anything is written.
 local function check_types()

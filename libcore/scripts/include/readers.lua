@@ -6,7 +6,7 @@
 -- nil.
 local function latest_reader(readers, now)
   redis.call("ZREMRANGEBYSCORE", readers, "-inf", math.floor(now / 1000))
-  return tonumber(redis.call("ZREVRANGE", readers, 0, 0, "WITHSCORES")[2])
+  return tonumber(redis.call("ZREVRANGE", readers, "0", "0", "WITHSCORES")[2])
 end
 
 local function add_reader(readers, token, now, lease)

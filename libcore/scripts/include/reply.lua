@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- The number of the request, which is the last argument and is removed here, and
 -- the codes. The first element of every reply is REQUEST + code, so a client can
--- see whether a reply belongs to its request. Every script begins with this file.
+-- see whether a reply belongs to its request. A code without elements may be the reply
+-- itself, which takes a fraction of an array's time. Every script begins with this file.
 local REQUEST = table.remove(ARGV) * 64
 
 -- A code is below 64. The number of a removed code is not reused.

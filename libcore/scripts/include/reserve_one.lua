@@ -13,11 +13,11 @@ if #KEYS == QUEUE_KEYS and last and #ARGV <= 11 and token ~= "" and ARGV[10] == 
   count == 1 and lease and lease >= 0 and lease % 1 == 0 and (lease > 0 or last == "") and
   redis.call("HGET", KEYS[META], "order") == order and
   redis.call("LLEN", KEYS[READY]) > 0 and
-  not redis.call("ZRANGEBYSCORE", KEYS[LEASES], "-inf", now_ms * SPAN + SPAN - 1, "LIMIT", 0, 1)[1] and
-  not redis.call("ZRANGEBYSCORE", KEYS[DELAYED], "-inf", now_ms, "LIMIT", 0, 1)[1] then
+  not redis.call("ZRANGEBYSCORE", KEYS[LEASES], "-inf", now_ms * SPAN + SPAN - 1, "LIMIT", "0", "1")[1] and
+  not redis.call("ZRANGEBYSCORE", KEYS[DELAYED], "-inf", string.sub(now_text, 1, -4), "LIMIT", "0", "1")[1] then
   local pop = order == "fifo" and "LPOP" or "RPOP"
   if lease == 0 then
-    local blobs = redis.call(pop, KEYS[READY], 1)
+    local blobs = redis.call(pop, KEYS[READY], "1")
     put_back_foreign(0, blobs, order)
     return blobs[1] and { REQUEST + JOBS, "", 0, 0, now, blobs[1] } or refuse_foreign(0)
   end
@@ -29,7 +29,7 @@ if #KEYS == QUEUE_KEYS and last and #ARGV <= 11 and token ~= "" and ARGV[10] == 
   local score = string.format("%d", (now_ms + lease) * SPAN + 1)
   local kept = redis.pcall("ZADD", KEYS[LEASES], "NX", score, token)
   if kept == 1 then
-    local blobs = redis.call(pop, KEYS[READY], 1)
+    local blobs = redis.call(pop, KEYS[READY], "1")
     put_back_foreign(0, blobs, order)
     kept = blobs[1] and redis.pcall("HSET", KEYS[FLIGHT], token .. ":1", blobs[1]) or refuse_foreign(0)
     if type(kept) == "number" then

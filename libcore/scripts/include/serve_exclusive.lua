@@ -8,24 +8,21 @@
 --@include walk
 --@include send_grant
 
--- The write of a grant. Returns false when the server refuses it, or true and the
--- digits of the fence.
+-- The write of a grant. Returns whether the server accepted it.
 local function write_grant(walk, token, who, lease)
   walk.fence = next_fence(walk.fence, walk.now, 0)
   walk.undo = true
-  return pcall(write_record, walk.record, walk.last, walk.fence, token, walk.now, who, lease,
-    walk.now_text)
+  return pcall(write_record, walk.record, walk.last, walk.fence, token, walk.now, who, lease)
 end
 
 local function serve_exclusive(walk, e)
   local own = e.token == walk.own
   local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
-  local is_written, fence_text = write_grant(walk, e.token, e.who, lease)
-  if not is_written or
+  if not write_grant(walk, e.token, e.who, lease) or
     not pcall(redis.call, "SET", walk.lock, e.token, "PX", lease) then
     return STOP
   end
-  local receivers = own or send_grant(walk, e, fence_text, lease)
+  local receivers = own or send_grant(walk, e, lease)
   if receivers == 0 then
     return PASS
   end

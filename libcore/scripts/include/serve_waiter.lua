@@ -21,8 +21,7 @@ local function admit(walk, e, lease)
   add_reader(walk.readers, e.token, walk.now, lease)
   if not walk.who then
     local left = keep_marker(walk.lock, walk.readers, walk.now, latest_reader(walk.readers, walk.now))
-    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, e.who, left,
-      walk.now_text)
+    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, e.who, left)
   end
 end
 
@@ -35,7 +34,7 @@ local function serve_reader(walk, e)
   end
   walk.fence, walk.undo = next_fence(walk.fence, walk.now, 0), true
   local receivers = pcall(admit, walk, e, lease) and
-    (own or send_grant(walk, e, string.format("%.0f", walk.fence), lease))
+    (own or send_grant(walk, e, lease))
   if not receivers or receivers == 0 then
     redis.call("ZREM", walk.readers, e.token)
     return receivers and PASS or STOP

@@ -18,19 +18,10 @@
 --
 -- A timestamp belongs to one transaction. It is in microseconds, and not below the
 -- server's clock when it was given.
---@include now
+--@include digits
 --@include number
 
 -- How long former versions are kept, and a transaction may last. A key without a value
 -- outlasts each transaction that may have seen one.
 local KEEP_US = 60000000
 local GONE_MS = 2 * KEEP_US / 1000
-
--- A transaction's timestamp is written several times, so the last digits are remembered.
-local digits_of, digits_text
-local function digits(number)
-  if digits_of ~= number then
-    digits_of, digits_text = number, string.format("%.0f", number)
-  end
-  return digits_text
-end

@@ -1,4 +1,4 @@
---@script lock_acquire keys=5 args=10
+--@script lock_acquire keys=5 args=6..10
 --@reply HELD i i i
 --@reply QUEUED i i i
 --@reply BUSY i i i
@@ -6,15 +6,13 @@
 -- Take the lock if it is free and nobody waits, else join the wait queue.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
---   entry ('': do not wait), client, liveness ms, barge 0|1, grant ms, limit
---   (of entries that one step looks at)
+--   entry ('': do not wait), client; if need be barge 0|1, liveness ms, grant ms, limit
 -- returns {HELD, lease left, fence, now us}
 --   | {QUEUED | BUSY, holder's pttl (-2 free, -1 no expiry), now us, ours}
--- A retry under the same token finds the hold that it has, and a retried
--- entry keeps its place. A late copy, executed after the caller gave up, takes a
--- free lock until the lease ends, or puts the entry into the wait queue. When that
--- is granted, the client of the entry finds no waiter for the message, and cancels:
--- the next waiter gets the lock.
+-- A retry under the same token finds the hold that it has, and a retried entry keeps its
+-- place. A late copy, executed after the caller gave up, takes a free lock until the lease
+-- ends, or puts the entry into the wait queue. When that is granted, the client of the
+-- entry finds no waiter for the message, and cancels: the next waiter gets the lock.
 --
 -- Lua makes every function anew in each call, and a function costs as much as a
 -- command. So functions are included where they are needed, and the common case
@@ -22,10 +20,11 @@
 -- not be kept longer.
 --@include fence_value
 --@include kept_ms
+--@include limits
 
 local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, who, floor = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local entry, client, barge = ARGV[5], ARGV[6], ARGV[8] == "1"
+local entry, client, barge = ARGV[5], ARGV[6], ARGV[7] == "1"
 if token == "" or token == READERS or not lease or lease < 1 or lease % 1 ~= 0 or
   lease >= 9007199254740992 or not floor or floor < 0 or floor % 1 ~= 0 then
   --@include token
@@ -50,7 +49,7 @@ if polled then
   is_kept_free = kept_free(polled, math.floor(now / 1000))
 end
 local is_taken = not is_kept_free and (barge or redis.call("EXISTS", wait) == 0) and
-  redis.call("SET", lock, token, "NX", "PX", lease)
+  redis.call("SET", lock, token, "NX", "PX", ARGV[2])
 if is_taken and barge and entry ~= "" then
   redis.call("ZREM", wait, entry)
 end
@@ -60,24 +59,36 @@ if is_taken and last < now and floor < now and kept and kept > now / 1000 + leas
   return { REQUEST + HELD, lease, now, now }
 end
 
+-- The second common case: one of ours holds, and the caller's client waits already.
+local value = not is_taken and redis.call("GET", lock)
+if entry ~= "" and value and value == last_token and value ~= token and floor <= last then
+  local of, whose = string.match(entry, "^1 [xw] (%S+) %S+ (%S+) %d+ %d+ ?")
+  local greatest = redis.call("ZREVRANGE", wait, "0", "0", "WITHSCORES")[2]
+  local liveness = tonumber(ARGV[8] or LIVENESS_MS) or 0
+  local left = greatest and tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
+  if of == client and whose == token and left and left > liveness * 5 / 6 and left <= liveness then
+    redis.call("ZADD", wait, "NX", greatest + 1, entry)
+    return { REQUEST + QUEUED, redis.call("PTTL", lock), now, 1 }
+  end
+end
+
 --@include fence
 local function acquire(left)
   local fence = next_fence(last, now, floor)
-  write_record(record, last, fence, token, now, who, left, now_text)
+  write_record(record, last, fence, token, now, who, left)
   return { REQUEST + HELD, left, fence, now }
 end
 
 if is_taken then
   return acquire(lease)
 end
-local value = redis.call("GET", lock)
 if value == token then
   local left = redis.call("PTTL", lock)
   return last_token == token and { REQUEST + HELD, left, last, now } or acquire(left)
 end
 
---@include number
-local liveness, grant_ms, limit = number_at(7, 1), number_at(9, 1), number_at(10, 1)
+--@include limits_at
+local liveness, grant_ms, limit = limits_at(8)
 if misuse then
   return misuse
 end
@@ -99,18 +110,11 @@ if value and ours == 0 then
   ours = look_again(wait, client, note_poller(record, value, math.floor(now / 1000)))
 end
 if not value then
-  --@include grant
-  local _, _, fence, left, served, free_ms = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
-  if fence then
-    return { REQUEST + HELD, left, fence, now }
+  --@include take_turn
+  local reply, there = take_turn()
+  if reply then
+    return reply
   end
-  if free_ms then
-    return { REQUEST + (entry == "" and BUSY or QUEUED), free_ms, now, 1 }
-  end
-  ours = redis.call("EXISTS", lock)
-  if entry == "" and ours == 0 and not served and redis.call("EXISTS", wait) == 0 then
-    redis.call("SET", lock, token, "PX", lease)
-    return acquire(lease)
-  end
+  ours = there
 end
 return { REQUEST + (entry == "" and BUSY or QUEUED), redis.call("PTTL", lock), now, ours }

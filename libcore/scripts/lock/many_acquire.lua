@@ -51,6 +51,6 @@ end
 local fence = next_fence(highest, now, floor)
 for at = 1, #KEYS, 5 do
   redis.call("SET", KEYS[at], token, "PX", lease)
-  write_record(KEYS[at + 1], lasts[at], fence, token, now, who, lease, now_text)
+  write_record(KEYS[at + 1], lasts[at], fence, token, now, who, lease)
 end
 return { REQUEST + HELD, lease, fence, now }

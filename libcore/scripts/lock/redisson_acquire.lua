@@ -1,4 +1,4 @@
---@script redisson_acquire keys=5 args=10
+--@script redisson_acquire keys=5 args=6..10
 --@reply HELD i i i
 --@reply QUEUED i i i
 --@reply BUSY i i i
@@ -7,7 +7,7 @@
 -- queue contains waiters to be woken; newcomers may pass it.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV as in lock_acquire, the token being the owner; the entry is of kind
---   w; barge, grant ms and limit keep their places and are ignored
+--   w; barge, grant ms and limit have no effect
 -- returns as lock_acquire
 -- A retry under the same owner finds the hold that it has; the count stays 1.
 -- A late copy could hold the lock again until the lease ends.
@@ -15,10 +15,11 @@
 --@include now
 --@include token
 --@include fence
+--@include limits_at
 
 local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
-local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
+local entry, client, liveness = ARGV[5], ARGV[6], limits_at(8)
 if misuse then
   return misuse
 end
@@ -37,7 +38,7 @@ if mine or left == -2 then
   local fence = next_fence(last, now, floor)
   redis.call("HSET", lock, owner, 1)
   redis.call("PEXPIRE", lock, lease)
-  write_record(record, last, fence, owner, now, who, lease, now_text)
+  write_record(record, last, fence, owner, now, who, lease)
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end

@@ -1,4 +1,4 @@
---@script rwlock_acquire keys=5 args=10
+--@script rwlock_acquire keys=5 args=6..10
 --@reply HELD i i i
 --@reply QUEUED i i i
 --@reply BUSY i i i
@@ -15,11 +15,12 @@
 --@include fence
 --@include readers
 --@include kept_free
+--@include limits_at
 
 local lock, record, wait, live, readers = unpack(KEYS)
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
-local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
-local barge, grant_ms, limit = ARGV[8] == "1", number_at(9, 1), number_at(10, 1)
+local entry, client, barge = ARGV[5], ARGV[6], ARGV[7] == "1"
+local liveness, grant_ms, limit = limits_at(8)
 if misuse then
   return misuse
 end
@@ -47,7 +48,7 @@ local function enter()
   add_reader(readers, token, now, lease)
   local left = keep_marker(lock, readers, now, latest_reader(readers, now))
   local fence = next_fence(last, now, floor)
-  write_record(record, last, fence, READERS, now, who, left, now_text)
+  write_record(record, last, fence, READERS, now, who, left)
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end

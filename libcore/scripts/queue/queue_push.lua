@@ -15,7 +15,8 @@
 --@include queue_keys
 
 local meta, ready, wait, once = KEYS[1], KEYS[2], KEYS[3], KEYS[6]
-local order, once_ms, delay, liveness = ARGV[1], number_at(2, 1), number_at(3, 0), number_at(4, 1)
+local order, delay, liveness = ARGV[1], number_at(3, 0), number_at(4, 1)
+number_at(2, 1) -- once ms
 local count = number_at(5, 1)
 if not misuse and (#ARGV ~= 5 + count or count >= SPAN) then
   misuse = redis.error_reply("ILKARG " .. count .. " messages announced, got " .. #ARGV - 5)
@@ -32,14 +33,18 @@ if record[1] and record[1] ~= order then
   return { REQUEST + DIFFERS, record[1] }
 end
 local first, now_ms = (tonumber(record[2]) or 0) + 1, math.floor(now_us() / 1000)
-if not redis.call("SET", once, string.format("%d %d", first, count), "NX", "PX", once_ms) then
+-- Lua takes longer to write a number than to read one, so each is written once.
+local first_text, ms_text = string.format("%d", first), string.sub(now_text, 1, -4)
+local count_text = count == 1 and "1" or string.format("%d", count)
+if not redis.call("SET", once, first_text .. " " .. count_text, "NX", "PX", ARGV[2]) then
   local was, many = string.match(redis.call("GET", once), "^(%d+) (%d+)$")
   return { REQUEST + WRITTEN, tonumber(was), tonumber(many), 0, 0 }
 end
 
 local blobs = {}
 for i = 1, count do
-  blobs[i] = string.format("1 %d 0 %d ", first + i - 1, now_ms) .. ARGV[5 + i]
+  local id = i == 1 and first_text or string.format("%d", first + i - 1)
+  blobs[i] = "1 " .. id .. " 0 " .. ms_text .. " " .. ARGV[5 + i]
 end
 local put
 if delay > 0 then
@@ -54,7 +59,8 @@ if type(put) ~= "number" then
   redis.call("DEL", once)
   return type(put) == "table" and put or redis.error_reply(put)
 end
-redis.call("HSET", meta, "order", order, "pushed", string.format("%d", first + #blobs - 1))
+local last_text = #blobs == 1 and first_text or string.format("%d", first + #blobs - 1)
+redis.call("HSET", meta, "order", order, "pushed", last_text)
 if count == 0 or redis.call("EXISTS", wait) == 0 then
   return { REQUEST + WRITTEN, first, #blobs, 0, 0 }
 end

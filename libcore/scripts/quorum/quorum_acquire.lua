@@ -53,7 +53,7 @@ end
 
 local function acquire(left)
   local fence = next_fence(last, stamp, floor)
-  write_record(record, last, fence, token, now, who, left, now_text)
+  write_record(record, last, fence, token, now, who, left)
   if wants ~= OPEN or last == 0 and fence ~= now then
     set_mark(record, most, fence, wants)
   end

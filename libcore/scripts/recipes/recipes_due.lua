@@ -19,13 +19,13 @@ if misuse then
   return misuse
 end
 
-if redis.call("LINDEX", once, 0) == token then
+if redis.call("LINDEX", once, "0") == token then
   local answer = redis.call("LRANGE", once, 0, -1)
   answer[1] = REQUEST + MORE
   return answer
 end
 local now = string.format("%.6f", now_us() / 1000000)
-local due = redis.call("ZRANGEBYSCORE", queue, 0, now, "LIMIT", 0, limit)
+local due = redis.call("ZRANGEBYSCORE", queue, "0", now, "LIMIT", "0", limit)
 if #due == 0 then
   return { REQUEST + HELD }
 end

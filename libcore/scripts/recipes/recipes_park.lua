@@ -6,7 +6,7 @@
 -- until it is handled.
 -- KEYS queue, cache, parked (hash token -> value of what is being handled)
 -- ARGV token, longest value that can be read
--- returns {HELD, value} | {EMPTY}
+-- returns {HELD, value} | EMPTY
 -- A retry finds its token among the parked. A late copy, after the value was
 -- handled, would park another one, which stays until a restore.
 --@include number
@@ -23,9 +23,9 @@ local kept = redis.call("HGET", parked, token)
 if kept then
   return { REQUEST + HELD, kept }
 end
-local value = redis.call("LINDEX", queue, -1)
+local value = redis.call("LINDEX", queue, "-1")
 if not value then
-  return { REQUEST + EMPTY }
+  return REQUEST + EMPTY
 end
 local refused = too_long(queue, value, most)
 if refused then

@@ -30,7 +30,7 @@ redis.call("ZREMRANGEBYSCORE", semaphore, "-inf", gone)
 redis.call("ZINTERSTORE", owners, 2, owners, semaphore, "WEIGHTS", 1, 0)
 -- After the counter was lost it begins at 1 and would rank newcomers before the
 -- holders: go on from the last owner's.
-local last = tonumber(redis.call("ZREVRANGE", owners, 0, 0, "WITHSCORES")[2] or 0)
+local last = tonumber(redis.call("ZREVRANGE", owners, "0", "0", "WITHSCORES")[2] or 0)
 if last >= turn then
   turn = last + 1
   redis.call("SET", counter, string.format("%.0f", turn))

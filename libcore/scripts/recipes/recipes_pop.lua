@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 -- Take a value from a raw list.
 -- KEYS list, once    ARGV token, end (L or R), longest value that can be read
--- returns {HELD, value} | {EMPTY}
+-- returns {HELD, value} | EMPTY
 -- A retry returns the value that its first copy took. A late copy, after the
 -- thread's next request or a minute, would take a value that nobody handles.
 --@include last_answer
@@ -25,7 +25,7 @@ if done then
 end
 local value = redis.call("LINDEX", list, at == "L" and 0 or -1)
 if not value then
-  return { REQUEST + EMPTY }
+  return REQUEST + EMPTY
 end
 local refused = too_long(list, value, most)
 if refused then

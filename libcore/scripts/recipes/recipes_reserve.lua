@@ -30,7 +30,7 @@ for i = 1, #KEYS, 3 do
   if redis.call("LLEN", KEYS[i + 1]) > 0 then
     parked_at = parked_at or i
   end
-  local late = redis.call("ZRANGEBYSCORE", KEYS[i + 2], "-inf", now, "LIMIT", 0, CANDIDATES)
+  local late = redis.call("ZRANGEBYSCORE", KEYS[i + 2], "-inf", now, "LIMIT", "0", CANDIDATES)
   for _, id in ipairs(late) do
     if id ~= self and is_consumer_gone(KEYS[i + 2], id, now) then
       gone[#gone + 1] = (i - 1) / 3
@@ -39,9 +39,9 @@ for i = 1, #KEYS, 3 do
   end
 end
 local taken_at = parked_at
-local value = parked_at and redis.call("LINDEX", KEYS[parked_at + 1], 0)
+local value = parked_at and redis.call("LINDEX", KEYS[parked_at + 1], "0")
 for i = 1, #KEYS, 3 do
-  local next_value = not taken_at and redis.call("LINDEX", KEYS[i], 0)
+  local next_value = not taken_at and redis.call("LINDEX", KEYS[i], "0")
   if next_value then
     taken_at, value = i, next_value
   end

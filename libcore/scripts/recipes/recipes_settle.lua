@@ -20,7 +20,7 @@ if answered(once, token) then
 end
 redis.call("LLEN", queue)
 redis.call("LLEN", dead)
-if redis.call("LINDEX", parked, 0) ~= value then
+if redis.call("LINDEX", parked, "0") ~= value then
   return { REQUEST + LOST }
 end
 if outcome == "done" then

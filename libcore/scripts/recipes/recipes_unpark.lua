@@ -18,7 +18,7 @@ local value = redis.call("HGET", parked, mine)
 if not value then
   return { REQUEST + LOST }
 end
-local removed = redis.call("LREM", cache, 1, value)
+local removed = redis.call("LREM", cache, "1", value)
 redis.call("HDEL", parked, mine)
 if removed == 0 then
   return { REQUEST + LOST }

@@ -16,6 +16,7 @@
 --@include replicate_effects
 --@include token
 --@include register_write
+--@include digits
 
 local register, once, wait, live = unpack(KEYS)
 local token, value, limit = token_at(1), ARGV[3], number_at(4, 1)
@@ -38,8 +39,7 @@ local forgotten = has_forgotten(once)
 if known and known ~= last then
   return { REQUEST + STALE, last, has_value, old, forgotten }
 end
-redis.call("HSET", register, "version",
-  version == now and now_text or string.format("%.0f", version), "value", value)
+redis.call("HSET", register, "version", digits(version), "value", value)
 if has_value == 0 and last > 0 then
   redis.call("PERSIST", register)
 end

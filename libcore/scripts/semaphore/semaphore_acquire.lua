@@ -7,7 +7,7 @@
 -- Take permits if enough are free and nobody waits, else join the wait queue.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
---   entry ('': do not wait), client, liveness ms, barge 0|1, grant ms, limit (of
+--   entry ('': do not wait), client, barge 0|1, liveness ms, grant ms, limit (of
 --   the walk), permits, the semaphore's limit
 -- returns {HELD, lease left, fence, now us}
 --   | {QUEUED | BUSY, ms until a lease ends (-2: not known), now us, ours}
@@ -26,8 +26,8 @@
 
 local key, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
-local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
-local barge, grant_ms, limit = ARGV[8] == "1", number_at(9, 1), number_at(10, 1)
+local entry, client, barge = ARGV[5], ARGV[6], ARGV[7] == "1"
+local liveness, grant_ms, limit = number_at(8, 1), number_at(9, 1), number_at(10, 1)
 local permits, wanted = number_at(11, 1), number_at(12, 1)
 if misuse then
   return misuse
@@ -63,9 +63,10 @@ if other or not most then
 end
 local is_new = most ~= tonumber(state[2])
 
+--@include digits
 local function acquire()
   local fence = next_fence(last, now, floor)
-  local text = fence == now and now_text or string.format("%.0f", fence)
+  local text = digits(fence)
   put_permits(key, token, permits, ms + lease)
   redis.call("HSET", record, "fence", text, "+" .. token, text .. " " .. ms_text .. " " .. who)
   if is_new or last == 0 then

@@ -1,11 +1,12 @@
 --@script semaphore_release keys=4 args=5
+--@reply RELEASED
 --@reply RELEASED i i
 --@reply LOST i i
 -- SPDX-License-Identifier: MIT
 -- Release the permits of a hold and grant them to waiters.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, grant ms, limit, liveness ms, barge 0|1 (wake, grant nothing)
--- returns {RELEASED, more, denied}
+-- returns RELEASED | {RELEASED, more, denied}
 --   | {LOST, born, broken}: see include/evidence.lua
 -- A retry or a late copy finds the token gone and touches nobody's permits.
 --@include now
@@ -33,6 +34,6 @@ if redis.call("EXISTS", wait) == 1 then
   more, denied = grant_permits(grant_ms, limit, liveness, mode)
 end
 if held then
-  return { REQUEST + RELEASED, more, denied }
+  return more + denied == 0 and REQUEST + RELEASED or { REQUEST + RELEASED, more, denied }
 end
 return lost(record, token)

@@ -131,9 +131,9 @@ static int belongs_to(const ilk__cluster_work *work, int asked,
         return reply->type == ILK__REPLY_ARRAY;
     if (work->request->script == ILK__SCRIPT_NONE)
         return 1;
-    return reply->type == ILK__REPLY_ARRAY && reply->count > 0
-           && reply->items[0]->type == ILK__REPLY_INT
-           && reply->items[0]->num / ILK__CODE_LIMIT == work->request->number;
+    reply = ilk__reply_first(reply);
+    return reply->type == ILK__REPLY_INT
+           && reply->num / ILK__CODE_LIMIT == work->request->number;
 }
 
 /* All that are held, against what is on the wire. */

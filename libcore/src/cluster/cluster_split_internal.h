@@ -50,7 +50,7 @@ struct ilk__cluster_part {
 };
 
 typedef void ilk__cluster_part_add(ilk__cluster_part *part);
-/* The reply has the declared shape, and its first element is the code. */
+/* The reply has the declared shape, and the code instead of the number. */
 typedef void ilk__cluster_part_reply(ilk__cluster_part *part,
                                      const ilk__reply *reply);
 /* All commands of the step have their replies. It begins the next step, or ends. */

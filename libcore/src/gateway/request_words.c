@@ -11,6 +11,8 @@ ilk__bytes ilk__gateway_word(const ilk__reply *word)
 
 ilk__bytes ilk__gateway_arg(const ilk__gateway_request *request, size_t index)
 {
+    if (index >= request->arg_count)
+        return (ilk__bytes){(char *)"", 0};
     return ilk__gateway_word(request->args[index]);
 }
 

@@ -86,8 +86,7 @@ static int fits(const ilk__script *script, size_t keys, size_t args)
 
     if (script->keys_multiple ? keys == 0 || keys % declared : keys != declared)
         return 0;
-    return script->args_open ? args >= (size_t)script->args
-                             : args == (size_t)script->args;
+    return args >= (size_t)script->args && args <= (size_t)script->args_most;
 }
 
 /* EVALSHA sha1 <number of keys> key ... argument ... <number of the request> */

@@ -36,7 +36,7 @@
  *             `start`, `wake`, `failed` and `sent` are wait.h's in every
  *             primitive; the macro ILK__HOLD_ACQUIRE below binds them all.
  *   release   op->subject is an ilk__release. `ask` begins with
- *             ilk__hold_ask_release(), `reply` ends with ilk__hold_released().
+ *             ilk__hold_begin_release(), `reply` ends with ilk__hold_released().
  *   extend    op->subject is an ilk__extension. It may outlive the handle, so
  *             it refers to nothing but keys and token. See ilk__lease_ask().
  *   refresh   has the arguments of lock_refresh in every primitive, because the
@@ -292,8 +292,9 @@ struct ilk__probe {
 void ilk__hold_probe(ilk__request *request, ilk__probe *probe,
                      const ilk__hold *hold, ilk__request_then *then);
 
-/* For release op types: the arguments token, grant_ms, limit, liveness; and
-   the reply. */
+/* For release op types: the script, the keys and the token; the same with the
+   arguments grant_ms, limit, liveness; and the reply. */
+const ilk__release *ilk__hold_begin_release(ilk__op *op);
 void ilk__hold_ask_release(ilk__op *op);
 void ilk__hold_ask_break(ilk__op *op); /* the same, and the request id */
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);

@@ -4,14 +4,22 @@
 
 /* ---- release and break -------------------------------------------------- */
 
-void ilk__hold_ask_release(ilk__op *op)
+const ilk__release *ilk__hold_begin_release(ilk__op *op)
 {
     const ilk__release *release = op->subject;
+    const ilk__wait_queue *wait_queue = release->at.wait_queue;
+
+    ilk__script_begin(&op->command, op->type->script, wait_queue->keys,
+                      wait_queue->key_count);
+    ilk__command_add(&op->command, release->token, release->token_len);
+    return release;
+}
+
+void ilk__hold_ask_release(ilk__op *op)
+{
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, release->at.wait_queue->keys,
-                      release->at.wait_queue->key_count);
-    ilk__command_add(command, release->token, release->token_len);
+    (void)ilk__hold_begin_release(op);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
     ilk__command_add_int(command, ILK__LIVENESS_MS);

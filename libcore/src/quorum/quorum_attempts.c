@@ -7,6 +7,7 @@
 
 #include "base/backoff.h"
 #include "wait/lease.h"
+#include "wait/limits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -216,9 +217,8 @@ static void send_cancel(ilk__attempt *attempt, ilk__quorum_node *node)
 static void end(ilk__attempt *attempt)
 {
     ilk__quorum *quorum = attempt->quorum;
-    const int64_t most = attempt->lease_ms > attempt->grant_ms
-                             ? attempt->lease_ms
-                             : attempt->grant_ms;
+    const int64_t most =
+        attempt->lease_ms > ILK__GRANT_MS ? attempt->lease_ms : ILK__GRANT_MS;
 
     attempt->state = ILK__ATTEMPT_ENDED;
     attempt->forget_at = ilk__now_ms() + most + most / 100 + ILK__DRIFT_MS;
@@ -354,9 +354,6 @@ static void try_again(ilk__attempt *attempt)
     }
     next->lease_ms = attempt->lease_ms;
     next->floor = attempt->floor;
-    next->liveness_ms = attempt->liveness_ms;
-    next->grant_ms = attempt->grant_ms;
-    next->limit = attempt->limit;
     next->stamp = attempt->stamp;
     next->value = attempt->value;
     next->version = attempt->version;

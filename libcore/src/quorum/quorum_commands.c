@@ -2,6 +2,8 @@
 /* quorum_commands.c -- writes the scripts that attempts call at the nodes. */
 #include "quorum_internal.h"
 
+#include "wait/limits.h"
+
 #include <string.h>
 
 enum {
@@ -55,11 +57,11 @@ static void compose_acquire(ilk__command *command, const ilk__attempt *attempt,
     ilk__command_add(command, attempt->inner_entry.data,
                      queues ? attempt->inner_entry.len : 0);
     add(command, &attempt->words.client);
-    ilk__command_add_int(command, attempt->liveness_ms);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, attempt->stamp);
     ilk__command_add_int(command, what->mark);
-    ilk__command_add_int(command, attempt->grant_ms);
-    ilk__command_add_int(command, attempt->limit);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
 }
 
 /* A lease of 1 ms that never shortens leaves the lease as it is. */
@@ -79,7 +81,7 @@ static void compose_confirm(ilk__command *command, const ilk__attempt *attempt,
     if (kind == &ilk__quorum_election) {
         ilk__command_add_int(command, attempt->version);
         add(command, &attempt->value);
-        ilk__command_add_int(command, attempt->limit);
+        ilk__command_add_int(command, ILK__GRANT_LIMIT);
     }
 }
 
@@ -89,10 +91,10 @@ static void compose_yield(ilk__command *command, const ilk__attempt *attempt)
     add(command, &attempt->inner);
     add(command, &attempt->inner_entry);
     add(command, &attempt->words.client);
-    ilk__command_add_int(command, attempt->liveness_ms);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, attempt->stamp);
-    ilk__command_add_int(command, attempt->grant_ms);
-    ilk__command_add_int(command, attempt->limit);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
 }
 
 int ilk__attempt_send(ilk__attempt *attempt, const ilk__vote_command *what,
@@ -124,10 +126,10 @@ int ilk__attempt_send_cancel(ilk__attempt *attempt, ilk__quorum_node *node,
     begin(&command, attempt, kind->cancel, kind->key_count, 0);
     add(&command, &attempt->inner_entry);
     add(&command, &attempt->inner);
-    ilk__command_add_int(&command, attempt->grant_ms);
-    ilk__command_add_int(&command, attempt->limit);
+    ilk__command_add_int(&command, ILK__GRANT_MS);
+    ilk__command_add_int(&command, ILK__GRANT_LIMIT);
     if (kind->barges)
         ilk__command_add_int(&command, 0);
-    ilk__command_add_int(&command, attempt->liveness_ms);
+    ilk__command_add_int(&command, ILK__LIVENESS_MS);
     return ilk__quorum_send(node, &command, kind->cancel, ended, attempt);
 }

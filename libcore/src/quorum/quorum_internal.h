@@ -92,7 +92,7 @@ typedef struct ilk__quorum_kind {
     size_t key_count; /* of the core's requests, and of cancel */
     int confirm, cancel;
     size_t confirm_keys;
-    int barges; /* cancels and releases have this argument before the liveness */
+    int barges; /* cancels have this argument before the liveness */
 } ilk__quorum_kind;
 
 extern const ilk__quorum_kind ilk__quorum_lock, ilk__quorum_election;
@@ -125,7 +125,7 @@ struct ilk__attempt {
     char *text; /* of all words */
     ilk__hold_words words;
     ilk__bytes inner, inner_entry;
-    int64_t lease_ms, floor, liveness_ms, grant_ms, limit, stamp;
+    int64_t lease_ms, floor, stamp;
     int waits;        /* in the nodes' queues */
     int is_queued;    /* the core has that reply */
     int renews;       /* the extension never shortens */

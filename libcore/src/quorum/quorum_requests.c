@@ -75,11 +75,8 @@ enum {
     ACQUIRE_FLOOR,
     ACQUIRE_ENTRY,
     ACQUIRE_CLIENT,
-    ACQUIRE_LIVENESS,
     ACQUIRE_BARGE,
-    ACQUIRE_GRANT,
-    ACQUIRE_LIMIT,
-    CAMPAIGN_VALUE,
+    CAMPAIGN_VALUE = 10, /* behind the liveness, the grant and the limit */
     CAMPAIGN_IDENTITY
 };
 
@@ -117,9 +114,6 @@ static void try_new(ilk__quorum *quorum, ilk__gateway_request *request,
     }
     attempt->lease_ms = ilk__gateway_number_arg(request, ACQUIRE_LEASE);
     attempt->floor = ilk__gateway_number_arg(request, ACQUIRE_FLOOR);
-    attempt->liveness_ms = ilk__gateway_number_arg(request, ACQUIRE_LIVENESS);
-    attempt->grant_ms = ilk__gateway_number_arg(request, ACQUIRE_GRANT);
-    attempt->limit = ilk__gateway_number_arg(request, ACQUIRE_LIMIT);
     attempt->waits = words.entry.len != 0;
     ilk__attempt_begin(attempt, request);
 }
@@ -174,24 +168,20 @@ static void acquire(ilk__quorum *quorum, ilk__gateway_request *request,
 static ilk__attempt *stranger(ilk__quorum *quorum,
                               ilk__gateway_request *request,
                               const ilk__quorum_kind *kind, ilk__bytes token,
-                              ilk__bytes entry, size_t first_number)
+                              ilk__bytes entry)
 {
     const ilk__hold_words words = words_of(request, kind, token, entry);
     ilk__attempt *attempt = ilk__attempt_new(quorum, &words, 0);
 
     if (!attempt)
         return NULL;
-    attempt->grant_ms = ilk__gateway_number_arg(request, first_number);
-    attempt->limit = ilk__gateway_number_arg(request, first_number + 1);
-    attempt->liveness_ms = ilk__gateway_number_arg(
-        request, first_number + 2 + (size_t)kind->barges);
     attempt->lease_ms = quorum->longest_ms;
     for (size_t i = 0; i < quorum->count; i++)
         attempt->asked[i] = 1;
     return attempt;
 }
 
-/* token, grant ms, limit, of locks barge, liveness */
+/* token, and perhaps what a quorum does not need */
 static void release(ilk__quorum *quorum, ilk__gateway_request *request,
                     const ilk__quorum_kind *kind)
 {
@@ -199,14 +189,14 @@ static void release(ilk__quorum *quorum, ilk__gateway_request *request,
     ilk__attempt *attempt = find(quorum, token);
 
     if (!attempt)
-        attempt = stranger(quorum, request, kind, token, nothing, 1);
+        attempt = stranger(quorum, request, kind, token, nothing);
     if (attempt)
         ilk__attempt_release(attempt, request);
     else
         ilk__gateway_break(request);
 }
 
-/* entry, token, then as a release has. Nobody waits for what the nodes say. */
+/* entry, token, and what a quorum does not need. The reply does not depend on the nodes. */
 static void cancel(ilk__quorum *quorum, ilk__gateway_request *request,
                    const ilk__quorum_kind *kind)
 {
@@ -215,7 +205,7 @@ static void cancel(ilk__quorum *quorum, ilk__gateway_request *request,
     ilk__attempt *attempt = find(quorum, token);
 
     if (!attempt)
-        attempt = stranger(quorum, request, kind, token, entry, 2);
+        attempt = stranger(quorum, request, kind, token, entry);
     if (!attempt) {
         ilk__gateway_break(request);
         return;

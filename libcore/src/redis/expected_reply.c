@@ -4,6 +4,8 @@
 
 #include "base/token.h"
 
+#define NUMBER_LEAST (INT64_C(1) << 32)
+
 int64_t ilk__reply_head(int64_t number, int code)
 {
     return number * ILK__CODE_LIMIT + code;
@@ -11,20 +13,19 @@ int64_t ilk__reply_head(int64_t number, int code)
 
 int64_t ilk__first_request_number(void)
 {
-    return 1 + (int64_t)ilk__jitter(UINT32_MAX);
+    return NUMBER_LEAST + (int64_t)ilk__jitter(UINT32_MAX);
 }
 
 static ilk__match match_number(int64_t number, ilk__reply *reply)
 {
-    ilk__reply *first;
+    const ilk__reply *first = ilk__reply_first(reply);
 
-    if (reply->type != ILK__REPLY_ARRAY || reply->count == 0)
-        return ILK__MATCH_FOREIGN;
-    first = reply->items[0];
     if (first->type != ILK__REPLY_INT || first->num < 0
         || first->num / ILK__CODE_LIMIT != number)
         return ILK__MATCH_FOREIGN;
-    first->num %= ILK__CODE_LIMIT;
+    if (first != reply)
+        reply = reply->items[0];
+    reply->num %= ILK__CODE_LIMIT;
     return ILK__MATCH_PROVEN;
 }
 
@@ -38,7 +39,11 @@ ilk__match ilk__match_reply(const ilk__expected_reply *expected,
     switch (expected->kind) {
     case ILK__REPLIES_NUMBERED: return match_number(expected->number, reply);
     case ILK__REPLIES_ANY: return ILK__MATCH_POSSIBLE;
-    case ILK__REPLIES_INT: type = ILK__REPLY_INT; break;
+    case ILK__REPLIES_INT:
+        if (reply->num >= ilk__reply_head(NUMBER_LEAST, 0))
+            return ILK__MATCH_FOREIGN; /* of a script */
+        type = ILK__REPLY_INT;
+        break;
     case ILK__REPLIES_STR: type = ILK__REPLY_STR; break;
     case ILK__REPLIES_ARRAY: type = ILK__REPLY_ARRAY; break;
     }

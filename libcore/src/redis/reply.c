@@ -266,6 +266,12 @@ void ilk__reply_free(ilk__reply *reply)
     ilk__free(tree);
 }
 
+const ilk__reply *ilk__reply_first(const ilk__reply *reply)
+{
+    return reply->type == ILK__REPLY_ARRAY && reply->count ? reply->items[0]
+                                                           : reply;
+}
+
 int ilk__reply_is_text(const ilk__reply *reply, const char *text)
 {
     return reply->type == ILK__REPLY_STR && reply->len == strlen(text)

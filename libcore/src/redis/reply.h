@@ -43,6 +43,10 @@ struct ilk__reply {
 
 void ilk__reply_free(ilk__reply *reply); /* the root only; NULL is ignored */
 
+/* The first element of an array, else the reply itself: that is where a script's
+ * reply has its number. */
+const ilk__reply *ilk__reply_first(const ilk__reply *reply);
+
 /* Whether it is a string of exactly these bytes. */
 int ilk__reply_is_text(const ilk__reply *reply, const char *text);
 

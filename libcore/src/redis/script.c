@@ -39,6 +39,8 @@ static int shape_fits(const ilk__reply *reply, const char *types)
 {
     size_t i = 1;
 
+    if (reply->type == ILK__REPLY_INT)
+        return !*types;
     for (; *types; types++, i++) {
         if (*types == '*')
             return 1;
@@ -52,28 +54,31 @@ ilk_status ilk__script_check(int script, const ilk__reply *reply,
                              ilk_error *err)
 {
     const ilk__script *declared = &ilk__scripts[script];
+    const ilk__reply *first = ilk__reply_first(reply);
+    int is_known = 0;
 
-    if (reply->type != ILK__REPLY_ARRAY || reply->count == 0
-        || reply->items[0]->type != ILK__REPLY_INT)
+    if (first->type != ILK__REPLY_INT)
         return ilk__fail(
             err, ILK_EREPLY,
-            "%s: the reply is not an array that begins with a code",
+            "%s: the reply is neither a code nor an array that begins with one",
             declared->name);
     for (size_t i = 0; i < declared->shape_count; i++) {
-        if (declared->shapes[i].code != reply->items[0]->num)
+        if (declared->shapes[i].code != first->num)
             continue;
         if (shape_fits(reply, declared->shapes[i].types))
             return ILK_OK;
-        return ilk__fail(err, ILK_EREPLY, "%s: reply %d has a wrong shape",
-                         declared->name, declared->shapes[i].code);
+        is_known = 1;
     }
+    if (is_known)
+        return ilk__fail(err, ILK_EREPLY, "%s: reply %lld has a wrong shape",
+                         declared->name, (long long)first->num);
     return ilk__fail(err, ILK_EREPLY, "%s: unknown reply %lld", declared->name,
-                     (long long)reply->items[0]->num);
+                     (long long)first->num);
 }
 
 int ilk__script_code(const ilk__reply *reply)
 {
-    return (int)reply->items[0]->num;
+    return (int)ilk__reply_first(reply)->num;
 }
 
 const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index)
@@ -83,8 +88,11 @@ const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index)
 
 int64_t ilk__script_int(const ilk__reply *reply, size_t index)
 {
-    int64_t number = ilk__script_item(reply, index)->num;
+    int64_t number;
 
+    if (index + 1 >= reply->count)
+        return 0;
+    number = ilk__script_item(reply, index)->num;
     if (number > ILK__SCRIPT_INT_MAX)
         return ILK__SCRIPT_INT_MAX;
     return number < -ILK__SCRIPT_INT_MAX ? -ILK__SCRIPT_INT_MAX : number;

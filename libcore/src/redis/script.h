@@ -23,7 +23,9 @@ void ilk__script_begin(ilk__command *command, int script,
 int ilk__script_use_source(ilk__command *command, int script);
 
 /* Check that the reply is an array with a code that the script declares, and
- * with the elements declared for that code. ILK_EREPLY. */
+ * with the elements declared for that code; or that it is the code itself, where no
+ * elements are declared. An integer costs the server far less than an array.
+ * ILK_EREPLY. */
 ilk_status ilk__script_check(int script, const ilk__reply *reply,
                              ilk_error *err);
 
@@ -32,8 +34,9 @@ ilk_status ilk__script_check(int script, const ilk__reply *reply,
 #define ILK__SCRIPT_INT_MAX (INT64_C(1) << 53)
 
 /* The code of a checked reply, and its elements; index 0 follows the code. A
- * number is limited to ILK__SCRIPT_INT_MAX on both sides, so that callers add
- * and subtract what a server may invent. */
+ * number that is not there is 0. One that is there is limited to
+ * ILK__SCRIPT_INT_MAX on both sides, so that callers add and subtract what a
+ * server may invent. */
 int ilk__script_code(const ilk__reply *reply);
 int64_t ilk__script_int(const ilk__reply *reply, size_t index);
 const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index);

@@ -33,13 +33,33 @@ static void add_entry(ilk__op *op)
     ilk__command_add(&op->command, waiter->entry,
                      queues ? waiter->entry_len : 0);
     ilk__command_add_str(&op->command, waiter->address);
-    ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
 }
 
 void ilk__wait_add_place(ilk__op *op)
 {
     add_entry(op);
+    ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
     ilk__command_add_int(&op->command, ILK__GRANT_LIMIT);
+}
+
+enum { LIMITS = 4 };
+
+/* A script that declares them as optional knows those of all clients
+ * (scripts/include/limits.lua). */
+static void add_limits(ilk__op *op, int barge)
+{
+    const ilk__script *script = &ilk__scripts[op->type->script];
+    ilk__command *command = &op->command;
+
+    if (script->args_most == script->args + LIMITS) {
+        if (barge)
+            ilk__command_add_int(command, barge);
+        return;
+    }
+    ilk__command_add_int(command, barge);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
 }
 
 void ilk__wait_ask(ilk__op *op)
@@ -57,7 +77,5 @@ void ilk__wait_ask(ilk__op *op)
     ilk__command_add_str(command, waiter->shared->label);
     ilk__command_add_int(command, waiter->floor);
     add_entry(op);
-    ilk__command_add_int(command, wait_queue->barge);
-    ilk__command_add_int(command, ILK__GRANT_MS);
-    ilk__command_add_int(command, ILK__GRANT_LIMIT);
+    add_limits(op, wait_queue->barge);
 }

@@ -5,14 +5,12 @@
 #define ILK__WAIT_QUEUE_H
 
 #include "entry.h"
+#include "limits.h"
 #include "op/shared.h"
 #include "secret.h"
 
 enum {
-    ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
-    ILK__REFRESH_MS = 2000,  /* how often a client refreshes a waited name */
-    ILK__GRANT_MS = 5000,    /* the lease of a grant not yet confirmed */
-    ILK__GRANT_LIMIT = 64,   /* entries that one script call may visit */
+    ILK__REFRESH_MS = 2000, /* how often a client refreshes a waited name */
     ILK__FOREIGN_POLL_MS = 100,
     ILK__GIVING_BACK_MAX = 512, /* cancels of the keeper in flight */
     ILK__LIST_KEY = 2 /* the index of the list of entries among the keys */

@@ -24,6 +24,27 @@ static void the_number_proves_a_reply_and_is_removed(void **state)
     assert_int_equal(reply->items[1]->num, 7);
 }
 
+static void the_number_may_be_all_of_a_reply(void **state)
+{
+    const ilk__expected_reply expected = {ILK__REPLIES_NUMBERED, 4294967296};
+    ilk__reply *reply = (ilk__reply *)op_case_reply(":274877906947\r\n");
+
+    (void)state;
+    assert_int_equal(ilk__match_reply(&expected, reply), ILK__MATCH_PROVEN);
+    assert_int_equal(reply->num, 3);
+}
+
+static void a_first_number_is_great(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        const int64_t number = ilk__first_request_number();
+
+        assert_true(number >= INT64_C(1) << 32);
+        assert_true(number < INT64_C(1) << 33);
+    }
+}
+
 static void a_reply_with_another_number_or_none_is_foreign(void **state)
 {
     static const char *const foreign[] = {"1",   /* no number */
@@ -32,7 +53,9 @@ static void a_reply_with_another_number_or_none_is_foreign(void **state)
                                           "*1\r\n:-127\r\n",
                                           "*1\r\n:-9223372036854775808\r\n",
                                           "+OK\r\n",
-                                          ":129\r\n",
+                                          ":1\r\n",
+                                          ":64\r\n",
+                                          ":-127\r\n",
                                           "$-1\r\n",
                                           "*0\r\n",
                                           "*-1\r\n",
@@ -51,6 +74,10 @@ static void without_a_number_the_type_must_be_right(void **state)
     (void)state;
     assert_int_equal(match(ILK__REPLIES_INT, 0, ":1\r\n"), ILK__MATCH_POSSIBLE);
     assert_int_equal(match(ILK__REPLIES_INT, 0, "+1\r\n"), ILK__MATCH_FOREIGN);
+    assert_int_equal(match(ILK__REPLIES_INT, 0, ":274877906943\r\n"),
+                     ILK__MATCH_POSSIBLE);
+    assert_int_equal(match(ILK__REPLIES_INT, 0, ":274877906949\r\n"),
+                     ILK__MATCH_FOREIGN); /* a script's, request 2^32 */
     assert_int_equal(match(ILK__REPLIES_STR, 0, "+PONG\r\n"),
                      ILK__MATCH_POSSIBLE);
     assert_int_equal(match(ILK__REPLIES_STR, 0, "1 2"), ILK__MATCH_FOREIGN);
@@ -76,6 +103,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_number_proves_a_reply_and_is_removed),
+        TEST(the_number_may_be_all_of_a_reply),
+        TEST(a_first_number_is_great),
         TEST(a_reply_with_another_number_or_none_is_foreign),
         TEST(without_a_number_the_type_must_be_right),
         TEST(an_error_may_be_the_reply_to_any_command)};

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- The clock of the tests, instead of the server's: microseconds in a key.
-local now_text
+local clock, now_text
 
 local function now_us()
   now_text = redis.call("GET", "ilk:test:now")
-  return tonumber(now_text)
+  clock = tonumber(now_text)
+  return clock
 end

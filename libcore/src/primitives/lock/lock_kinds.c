@@ -26,37 +26,28 @@ void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS])
     ilk__keys_free(keys, ILK__LOCK_KEYS);
 }
 
-/* ---- release: the kinds differ in one argument -------------------------- */
+/* ---- release ------------------------------------------------------------ */
 
-static void ask_release_with(ilk__op *op, const ilk__bytes *channel)
-{
-    const ilk__release *release = op->subject;
-    const ilk__wait_queue *wait_queue = release->at.wait_queue;
-    ilk__command *command = &op->command;
-
-    ilk__script_begin(command, op->type->script, wait_queue->keys,
-                      wait_queue->key_count);
-    ilk__command_add(command, release->token, release->token_len);
-    if (channel)
-        ilk__command_add(command, channel->data, channel->len);
-    ilk__command_add_int(command, ILK__GRANT_MS);
-    ilk__command_add_int(command, ILK__GRANT_LIMIT);
-    if (!channel)
-        ilk__command_add_int(command, wait_queue->barge);
-    ilk__command_add_int(command, ILK__LIVENESS_MS);
-}
-
+/* The script knows the usual limits. */
 static void ask_lock_release(ilk__op *op)
 {
-    ask_release_with(op, NULL);
+    const ilk__release *release = ilk__hold_begin_release(op);
+
+    if (release->at.wait_queue->barge)
+        ilk__command_add_int(&op->command, 1);
 }
 
 static void ask_redisson_release(ilk__op *op)
 {
-    const ilk__release *release = op->subject;
+    const ilk__release *release = ilk__hold_begin_release(op);
+    const ilk__bytes *channel = &release->at.wait_queue->channel;
+    ilk__command *command = &op->command;
 
-    ask_release_with(op, &release->at.wait_queue->channel);
-    ilk__command_add_str(&op->command,
+    ilk__command_add(command, channel->data, channel->len);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
+    ilk__command_add_str(command,
                          release->request_id ? release->request_id : "");
 }
 

@@ -181,7 +181,7 @@ static void ended(ilk__request *request, ilk_status status)
 }
 
 /* Give everything back and end. This is a step of the request, so that the
-   command follows, on the same connection, earlier ones without a reply. */
+   command follows earlier ones without a reply. */
 static void end_without(ilk__request *request, ilk_status end_status)
 {
     ilk_lock_many *many = many_of(request);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.h -- what is the same in all wait queues of all clients, here and in
+ * scripts/include/limits.lua, whose scripts are called without these numbers. */
+#ifndef ILK__LIMITS_H
+#define ILK__LIMITS_H
+
+enum {
+    ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
+    ILK__GRANT_MS = 5000,    /* the lease of a grant not yet confirmed */
+    ILK__GRANT_LIMIT = 64    /* entries that one script call may visit */
+};
+
+#endif
