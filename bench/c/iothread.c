@@ -102,7 +102,6 @@ static void pair(caller *me)
     add_acquire(&w);
     ask(me, &w, 1);
     begin(me, &w, release_sha1, token);
-    add_release(&w);
     ask(me, &w, 5);
 }
 

@@ -60,23 +60,24 @@ static void begin(words *w, const names *of, const char *sha1,
 /* As waiter `number`, or with a number below 0 as one who tries once. */
 static void ask_acquire(const names *of, const char *token, long number)
 {
-    static const char *const rest[] = {"0123456789abcdef", "6000", "0", "5000",
-                                       "64"};
+    static const char client[] = "0123456789abcdef";
+    static const char *const rest[] = {"0", "6000", "5000", "64"};
     char entry[TEXT] = "";
     words w;
 
     if (number >= 0)
         snprintf(entry, sizeof entry, "1 %c %s %c%ld %s 30000 1 host:1234",
-                 permits ? 'p' : 'x', rest[0], permits ? 'p' : 'x', number,
+                 permits ? 'p' : 'x', client, permits ? 'p' : 'x', number,
                  token);
     begin(&w, of, acquire_sha1, token);
     add(&w, lease_ms);
     add(&w, "host:1234");
     add(&w, "0");
     add(&w, entry);
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        add(&w, rest[i]);
+    add(&w, client);
     if (permits) {
+        for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+            add(&w, rest[i]);
         add(&w, "1");
         add(&w, permits);
     }
@@ -88,10 +89,12 @@ static void ask_release(const names *of, const char *token)
     words w;
 
     begin(&w, of, release_sha1, token);
-    add(&w, "5000");
-    add(&w, "64");
-    add(&w, permits ? "6000" : "0");
-    add(&w, permits ? "0" : "6000");
+    if (permits) {
+        add(&w, "5000");
+        add(&w, "64");
+        add(&w, "6000");
+        add(&w, "0");
+    }
     append(redis, &w);
 }
 

@@ -41,7 +41,6 @@ static void pair(redisContext *redis, const char *acquire, const char *release,
     ask(redis, &w, 1);
     begin(&w, release);
     add(&w, token);
-    add_release(&w);
     ask(redis, &w, 5);
 }
 

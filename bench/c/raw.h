@@ -30,21 +30,11 @@ static inline void add(words *w, const char *text)
 /* What our client says behind the token of one who tries a lock once. */
 static inline void add_acquire(words *w)
 {
-    static const char *const rest[] = {
-        "30000", "host:1234", "0",    "",  "0123456789abcdef",
-        "6000",  "0",         "5000", "64"};
+    static const char *const rest[] = {"30000", "host:1234", "0", "",
+                                       "0123456789abcdef"};
 
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         add(w, rest[i]);
-}
-
-/* And behind that of one who gives it back. */
-static inline void add_release(words *w)
-{
-    add(w, "5000");
-    add(w, "64");
-    add(w, "0");
-    add(w, "6000");
 }
 
 static inline redisContext *dial(const char *host, const char *port)
@@ -74,8 +64,10 @@ static inline void append(redisContext *redis, words *w)
 
 static inline int is_code(const redisReply *reply, long long code)
 {
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0
-           && reply->element[0]->integer == REQUEST * 64 + code;
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+        reply = reply->element[0];
+    return reply->type == REDIS_REPLY_INTEGER
+           && reply->integer == REQUEST * 64 + code;
 }
 
 /* Read one reply; it must begin with this code. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A client: one server, a constant number of connections, any number of threads."""
+"""A client: one server, a few connections, any number of threads."""
 
 from __future__ import annotations
 

@@ -376,6 +376,10 @@ static void put_reply(const ilk__reply *command, int number_of_script,
     size_t fixed = strcspn(shape->types, "*"), more = 0;
     ilk__buf rest = {0};
 
+    if (!shape->types[0] && fuzz_pick(&world_input, 2)) {
+        put_head(':', number * CODES + shape->code);
+        return;
+    }
     if (shape->types[fixed] == '*')
         more = put_rest(&rest, script, shape->code, count_entries(command));
     put_head('*', (int64_t)(1 + fixed + more));

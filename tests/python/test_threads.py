@@ -74,7 +74,7 @@ def test_waiters_need_no_connections_of_their_own(client, other, name, waiting):
         waiting(name, 50)
 
         assert other.stats().waiting == 50
-        assert other.stats().connections <= 3
+        assert other.stats().connections <= 6  # up to four of them for calls
         other.close()
         for thread in threads:
             thread.join(5)

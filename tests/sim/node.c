@@ -74,7 +74,7 @@ static void connection_came_up(node *n, ilk__async_conn *connection)
 
 static void connect(node *n, ilk__async_conn *connection)
 {
-    connection->connects = 0; /* counts attempts under way */
+    connection->traffic.connects = 0; /* counts attempts under way */
     if (!n->dead && !connection->up)
         connection_came_up(n, connection);
     node_turn(n);
@@ -95,9 +95,9 @@ static void connect_inbox(node *n, void *data)
 static void open_if_wanted(node *n, ilk__async_conn *connection,
                            event_fn *connects)
 {
-    if (!connection->wanted || connection->up || connection->connects)
+    if (!connection->wanted || connection->up || connection->traffic.connects)
         return;
-    connection->connects = 1;
+    connection->traffic.connects = 1;
     at(world_now + 1 + dice(40), connects, n, NULL);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file client.h
- * A client: one server, a constant number of connections, any number of
- * threads.
+ * A client: one server, a few connections, any number of threads.
  *
  * Each connection is opened when it is needed: one for calls, shared by all
- * threads; one that receives wake-ups, at the first wait, and one more for each
- * replica in `listen`; one for renewals, at the first renewal; one for all
- * started operations (op.h). A background thread, the keeper, is started with
- * the first wait or the first hold that is renewed.
+ * threads, and up to three more once threads often call at the same time; one
+ * that receives wake-ups, at the first wait, and one more for each replica in
+ * `listen`; one for renewals, at the first renewal; one for all started
+ * operations (op.h). A background thread, the keeper, is started with the first
+ * wait or the first hold that is renewed.
  *
  * After fork(), calls in the child return ILK_EFORKED and send nothing until
  * ilk_client_reopen() gives the child connections of its own.

@@ -2,7 +2,7 @@
 /*
  * client.c -- opening, closing and reopening a client.
  *
- * A client owns a lane for its callers, the shared client state, a keeper and
+ * A client owns lanes for its callers, the shared client state, a keeper and
  * the application's loop. Each handle holds a reference to the client.
  *
  * Fork: a child has another fork generation (base/forked.h), so a public
@@ -232,7 +232,7 @@ static void on_switch(void *context)
     for (size_t i = 0; i < ILK__SCRIPT_COUNT; i++)
         client->shared->knows_script[i] = 0;
     ilk__shared_unlock(client->shared);
-    ilk__lane_leave_old(client->lane);
+    ilk__lanes_leave_old(client->lanes);
     ilk__loop_leave_old(client->loop);
 }
 
@@ -251,7 +251,7 @@ static void set_target(ilk_client *client)
         .context = client};
 }
 
-/* Make the gateway if there is a backend, the shared state, lane, keeper and loop
+/* Make the gateway if there is a backend, the shared state, lanes, keeper and loop
  * of this process. */
 static ilk_status build(ilk_client *client, ilk_error *err)
 {
@@ -277,12 +277,12 @@ static ilk_status build(ilk_client *client, ilk_error *err)
     snprintf(client->name, sizeof client->name, "interlock-%s",
              client->shared->client_id);
     set_target(client);
-    client->lane = ilk__lane_new(&client->target);
+    client->lanes = ilk__lanes_new(&client->target);
     client->keeper = ilk__keeper_new(client->shared, &client->target,
                                      opts->reply_timeout_ms);
     client->loop =
         ilk__loop_new(client, &client->target, opts->reply_timeout_ms);
-    if (!client->lane || !client->keeper || !client->loop)
+    if (!client->lanes || !client->keeper || !client->loop)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     ilk__client_listen(client);
     if (client->url.sentinels && client->url.sentinels->min_replicas)
@@ -299,7 +299,7 @@ static void destroy(ilk_client *client)
     ilk__loop_free(client->loop);
     if (client->keeper)
         ilk__keeper_free(client->keeper);
-    ilk__lane_free(client->lane);
+    ilk__lanes_free(client->lanes);
     if (client->shared) {
         ilk__channels_free(client->shared);
         ilk__shared_close(client->shared);
@@ -356,8 +356,8 @@ static ilk_status set_up(ilk_client *client, const char *text,
     if (st == ILK_OK)
         st = build(client, err);
     if (st == ILK_OK && !(client->opts.flags & ILK_CLIENT_LAZY))
-        st = ilk__lane_connect(
-            client->lane, ilk__deadline(client->opts.connect_timeout_ms), err);
+        st = ilk__lanes_connect(
+            client->lanes, ilk__deadline(client->opts.connect_timeout_ms), err);
     return st;
 }
 
@@ -410,7 +410,7 @@ static void shut(ilk_client *client)
     ilk__shared_unlock(client->shared);
     ilk__loop_shut(client->loop);
     ilk__keeper_stop(client->keeper);
-    ilk__lane_shut(client->lane);
+    ilk__lanes_shut(client->lanes);
     ilk__gateway_stop(client->gateway);
     pthread_mutex_lock(&client->revival);
     embedded = client->embedded;
@@ -435,8 +435,8 @@ ilk_status ilk_client_close(ilk_client *client, ilk_error *err)
  * The parent's connections and its embedded server are not affected. */
 static void abandon(ilk_client *client)
 {
-    if (client->lane)
-        ilk__lane_abandon(client->lane);
+    if (client->lanes)
+        ilk__lanes_abandon(client->lanes);
     if (client->keeper)
         ilk__keeper_abandon(client->keeper);
     if (client->loop)
@@ -448,7 +448,7 @@ static void abandon(ilk_client *client)
     ilk__embedded_abandon(client->embedded);
     ilk__gateway_abandon(client->gateway);
     client->gateway = NULL;
-    client->lane = NULL;
+    client->lanes = NULL;
     client->keeper = NULL;
     client->loop = NULL;
     client->shared = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client.h -- the client, which owns lane, shared state, keeper and loop. */
+/* client.h -- the client, which owns lanes, shared state, keeper and loop. */
 #ifndef ILK__CLIENT_H
 #define ILK__CLIENT_H
 
@@ -10,7 +10,7 @@
 #include "net/url.h"
 #include "op/shared.h"
 #include "pubsub/subscriber.h"
-#include "redis/lane.h"
+#include "redis/lanes.h"
 
 #include <interlock/client.h>
 
@@ -43,7 +43,7 @@ struct ilk_client {
     char *embedded_dir; /* NULL: the user's default */
     ilk__embedded *embedded;
     pthread_mutex_t revival; /* guards `embedded` */
-    ilk__lane *lane;
+    ilk__lanes *lanes;
     ilk__shared *shared;
     ilk__keeper *keeper;
     struct ilk__loop *loop; /* loop.h */

@@ -166,8 +166,7 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
                                 ilk_error *err)
 {
     ilk_client_stats ours;
-    ilk__lane_counts lane;
-    ilk__keeper_counts keeper;
+    ilk__traffic sum = {0};
     ilk_status st = ilk__client_enter(client, err);
 
     if (st && st != ILK_ECLOSED)
@@ -175,18 +174,18 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
     ilk__error_clear(err);
     if (!stats)
         return ilk__fail(err, ILK_EINVAL, "stats must not be NULL");
-    ilk__lane_counts_get(client->lane, &lane);
+    ilk__lanes_add_traffic(client->lanes, &sum);
     ilk__shared_lock(client->shared);
     ours = client->shared->stats;
-    ilk__keeper_counts_get(client->keeper, &keeper);
+    ilk__keeper_add_traffic(client->keeper, &sum);
     ilk__shared_unlock(client->shared);
-    ilk__loop_counts_add(client->loop, &keeper);
-    ours.commands = lane.commands + keeper.commands;
-    ours.writes = lane.writes + keeper.writes;
-    ours.bytes_out = lane.bytes_out + keeper.bytes_out;
-    ours.bytes_in = lane.bytes_in + keeper.bytes_in;
-    ours.connects = lane.connects + keeper.connects;
-    ours.connections = lane.connected + keeper.connected;
+    ilk__loop_add_traffic(client->loop, &sum);
+    ours.commands = sum.commands;
+    ours.writes = sum.writes;
+    ours.bytes_out = sum.bytes_out;
+    ours.bytes_in = sum.bytes_in;
+    ours.connects = sum.connects;
+    ours.connections = sum.connected;
     pthread_mutex_lock(&client->shared->notifications.mutex);
     ours.notifications_dropped = client->shared->notifications.dropped;
     pthread_mutex_unlock(&client->shared->notifications.mutex);

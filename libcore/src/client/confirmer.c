@@ -114,7 +114,8 @@ static void extended(ilk__inflight *inflight)
     }
     if (status == ILK_OK) {
         self->stage = STAGE_EXTENDED;
-        self->connection = self->confirmer->pipeline.connection.connects;
+        self->connection =
+            self->confirmer->pipeline.connection.traffic.connects;
         return;
     }
     if (is_silence(status)) {
@@ -167,7 +168,7 @@ static ilk__act replicas_answered(ilk__op *op, const ilk__reply *reply)
     wait->asks_role = 1;
     wait->count = reply->num;
     wait->position = wait->inflight.position;
-    wait->connection = self->pipeline.connection.connects;
+    wait->connection = self->pipeline.connection.traffic.connects;
     return ilk__op_ask(op);
 }
 
@@ -249,7 +250,7 @@ static int is_stranded(const ilk__confirmer *self,
 
     return confirmation->stage == STAGE_EXTENDED
            && (!connection->up
-               || connection->connects != confirmation->connection);
+               || connection->traffic.connects != confirmation->connection);
 }
 
 /* Whether a WAIT that is sent now follows its extend. An extend that sleeps

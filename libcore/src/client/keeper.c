@@ -43,9 +43,9 @@ struct ilk__keeper {
     ilk__confirmer *confirmer;      /* NULL: holds need no replicas */
     void (*on_switch)(void *context);
     void *context;
-    uint32_t interrupts;       /* shared->interrupts when last read */
-    uint32_t stop;             /* the last stop that it has seen */
-    ilk__keeper_counts counts; /* for other threads, under the mutex */
+    uint32_t interrupts;  /* shared->interrupts when last read */
+    uint32_t stop;        /* the last stop that it has seen */
+    ilk__traffic traffic; /* for other threads, under the mutex */
 };
 
 ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
@@ -68,6 +68,7 @@ void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target)
 
     ilk__subscriber_init(&keeper->subscribers[number], (unsigned)number,
                          target);
+    keeper->shared->subscriber_count++;
 }
 
 ilk_status ilk__keeper_ask_sentinels(ilk__keeper *keeper,
@@ -157,29 +158,20 @@ static void run_switches(ilk__keeper *keeper)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static void add_counts(ilk__keeper_counts *sum,
-                       const ilk__async_conn *connection)
-{
-    sum->commands += connection->commands;
-    sum->writes += connection->writes;
-    sum->bytes_out += connection->bytes_out;
-    sum->bytes_in += connection->bytes_in;
-    sum->connects += connection->connects;
-    sum->connected += connection->up != 0;
-}
-
 static void count(ilk__keeper *keeper)
 {
-    ilk__keeper_counts sum = {0};
+    ilk__traffic sum = {0};
 
-    add_counts(&sum, &keeper->pipeline.connection);
+    ilk__async_conn_add_traffic(&keeper->pipeline.connection, &sum);
     for (size_t i = 0; i < keeper->subscriber_count; i++)
-        add_counts(&sum, &keeper->subscribers[i].connection);
+        ilk__async_conn_add_traffic(&keeper->subscribers[i].connection, &sum);
     if (keeper->switches)
-        add_counts(&sum, ilk__switch_listener_connection(keeper->switches));
+        ilk__async_conn_add_traffic(
+            ilk__switch_listener_connection(keeper->switches), &sum);
     if (keeper->confirmer)
-        add_counts(&sum, ilk__confirmer_connection(keeper->confirmer));
-    keeper->counts = sum;
+        ilk__async_conn_add_traffic(
+            ilk__confirmer_connection(keeper->confirmer), &sum);
+    keeper->traffic = sum;
 }
 
 /* Open the subscriber connections when the inbox is needed, and update their
@@ -382,7 +374,7 @@ void ilk__keeper_abandon(ilk__keeper *keeper)
         ilk__confirmer_abandon(keeper->confirmer);
 }
 
-void ilk__keeper_counts_get(ilk__keeper *keeper, ilk__keeper_counts *out)
+void ilk__keeper_add_traffic(const ilk__keeper *keeper, ilk__traffic *sum)
 {
-    *out = keeper->counts;
+    ilk__traffic_add(sum, &keeper->traffic);
 }

@@ -13,10 +13,6 @@
 
 typedef struct ilk__keeper ilk__keeper;
 
-typedef struct ilk__keeper_counts {
-    int64_t commands, writes, bytes_out, bytes_in, connects, connected;
-} ilk__keeper_counts;
-
 /* The target is borrowed for the keeper's life. NULL: no memory. */
 ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
                              int64_t reply_timeout_ms);
@@ -56,6 +52,7 @@ void ilk__keeper_stop(ilk__keeper *keeper);
 void ilk__keeper_free(ilk__keeper *keeper);
 void ilk__keeper_abandon(ilk__keeper *keeper); /* in a forked child */
 
-void ilk__keeper_counts_get(ilk__keeper *keeper, ilk__keeper_counts *out);
+/* Under the mutex of `shared`. */
+void ilk__keeper_add_traffic(const ilk__keeper *keeper, ilk__traffic *sum);
 
 #endif

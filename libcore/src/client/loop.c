@@ -244,13 +244,13 @@ static void prepare(ilk__loop *loop)
     int64_t due = ilk__async_conn_prepare(connection, &pfd);
 
     if (pfd.fd >= 0
-        && (!connection->up || connection->connects != loop->connects
+        && (!connection->up || connection->traffic.connects != loop->connects
             || pfd.fd != loop->watched_fd || pfd.events != loop->watched_for)) {
         if (ilk__pollset_watch(&loop->pollset, pfd.fd, pfd.events, NULL))
             due = 0; /* it cannot be polled: run turns instead */
         loop->watched_fd = pfd.fd;
         loop->watched_for = pfd.events;
-        loop->connects = connection->up ? connection->connects : -1;
+        loop->connects = connection->up ? connection->traffic.connects : -1;
     }
     due = ilk__sooner(due, ilk__timers_next(&loop->timers));
     due = ilk__sooner(due, ilk__pipeline_patience(&loop->pipeline));
@@ -339,17 +339,10 @@ int ilk__loop_in_order(const ilk__loop *loop)
     return !loop->pipeline.connection.left_open;
 }
 
-void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum)
+void ilk__loop_add_traffic(ilk__loop *loop, ilk__traffic *sum)
 {
-    const ilk__async_conn *connection = &loop->pipeline.connection;
-
     ilk__loop_lock(loop);
-    sum->commands += connection->commands;
-    sum->writes += connection->writes;
-    sum->bytes_out += connection->bytes_out;
-    sum->bytes_in += connection->bytes_in;
-    sum->connects += connection->connects;
-    sum->connected += connection->up != 0;
+    ilk__async_conn_add_traffic(&loop->pipeline.connection, sum);
     ilk__loop_unlock(loop);
 }
 

@@ -74,7 +74,7 @@ void ilk__loop_leave_old(ilk__loop *loop);
 /* As ilk__lane_in_order(), for the loop's connection. Inside a request only. */
 int ilk__loop_in_order(const ilk__loop *loop);
 
-void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum);
+void ilk__loop_add_traffic(ilk__loop *loop, ilk__traffic *sum);
 
 /* End all operations with ILK_ECLOSED; they can still be fetched. */
 void ilk__loop_shut(ilk__loop *loop);

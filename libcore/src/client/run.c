@@ -3,8 +3,8 @@
  * run.c -- the blocking driver: the caller's thread steps an operation until it
  * is done.
  *
- *     SEND       ilk__lane_call_run(): write the command, wait for the reply
- *     SEND_ONLY  ilk__lane_send_only(): write the command only
+ *     SEND       ilk__lanes_call(): write the command, wait for the reply
+ *     SEND_ONLY  ilk__lanes_send_only(): write the command only
  *     SLEEP      park until wake_at, a wake-up, an interrupt, a stop or the close
  *
  * A wake-up between the step and the park would be lost if nobody slept yet.
@@ -40,8 +40,9 @@ int ilk__run_ticks(const ilk_client *client)
 #endif
 }
 
-static void send(ilk_client *client, ilk__op *op, ilk__input *input,
-                 ilk__reply **reply)
+/* Returns the lane that it went over. */
+static ilk__lane *send(ilk_client *client, ilk__op *op, ilk__input *input,
+                       ilk__reply **reply)
 {
     ilk__lane_call call = {
         .command = &op->command,
@@ -49,10 +50,11 @@ static void send(ilk_client *client, ilk__op *op, ilk__input *input,
         .patience = ilk__deadline(client->opts.reply_timeout_ms),
     };
 
-    input->status = ilk__lane_call_run(client->lane, &call, op->err);
+    input->status = ilk__lanes_call(client->lanes, &call, op->err);
     input->kind = input->status ? ILK__INPUT_NO_REPLY : ILK__INPUT_REPLY;
     input->may_have_run = call.may_have_run;
     input->reply = *reply = call.reply;
+    return call.lane;
 }
 
 static void enter_sleep(ilk__shared *shared, ilk__sleeper *self)
@@ -144,7 +146,7 @@ static ilk_status send_only(ilk_client *client, ilk__op *op)
     op->ensured = NULL;
     if (ensured)
         (void)ilk__keeper_start(client->keeper, NULL);
-    return ilk__lane_send_only(client->lane, &op->command, ensured);
+    return ilk__lanes_send_only(client->lanes, &op->command, ensured);
 }
 
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
@@ -153,6 +155,7 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
     sleep_marks seen = {.interrupts = atomic_load(&shared->interrupts)};
     ilk__input input = {.kind = ILK__INPUT_START};
     ilk__reply *reply = NULL;
+    ilk__lane *lane = NULL; /* of the last call */
 
     ilk__error_clear(op->err);
     for (;;) {
@@ -165,13 +168,13 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
         reply = NULL;
         if (op->bad_reply) {
             op->bad_reply = 0;
-            ilk__lane_distrust(client->lane);
+            ilk__lane_distrust(lane);
         }
         memset(&input, 0, sizeof input);
         if (act == ILK__ACT_DONE)
             return op->status;
         if (act == ILK__ACT_SEND) {
-            send(client, op, &input, &reply);
+            lane = send(client, op, &input, &reply);
         } else if (act == ILK__ACT_SEND_ONLY) {
             input.kind = ILK__INPUT_SENT;
             input.status = send_only(client, op);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * run.h -- the blocking driver: the caller's thread runs an operation or a
- * request to its end, over the client's lane, which all callers share.
+ * request to its end, over the client's lanes, which all callers share.
  */
 #ifndef ILK__RUN_H
 #define ILK__RUN_H

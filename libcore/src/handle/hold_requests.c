@@ -141,7 +141,7 @@ static void extend(extend_request *self, int renews, ilk__request_then *then)
 static int in_order(const ilk_client *client, ilk__lease_way way)
 {
     return way == ILK__LEASE_BY_LOOP ? ilk__loop_in_order(client->loop)
-                                     : ilk__lane_in_order(client->lane);
+                                     : ilk__lanes_in_order(client->lanes);
 }
 
 /* Too few nodes of a quorum have replied, and all of them may have executed it. */
@@ -298,7 +298,7 @@ static int is_in_doubt_for_good(const ilk__hold *hold)
 {
     return ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_LOOP)
            || (ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_CALLER)
-               && !ilk__lane_in_order(hold->handle.client->lane));
+               && !ilk__lanes_in_order(hold->handle.client->lanes));
 }
 
 static ilk_status fail_in_doubt(ilk_error *err)

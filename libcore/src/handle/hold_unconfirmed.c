@@ -3,8 +3,8 @@
  * hold_unconfirmed.c -- a release that returns before the reply arrives.
  *
  *     release: the command is queued on the lane and the handle is free
- *     reply:   the next call that reads from the lane reads it; a reply that
- *              says "lost" sets hold->was_lost
+ *     reply:   the next call over that lane reads it, or a later one over another
+ *              lane; a reply that says "lost" sets hold->was_lost
  *     acquire: returns ILK_ELOST once if was_lost is set
  *
  * The command carries the script's source until a reply has shown that the
@@ -133,7 +133,7 @@ ilk_status ilk__hold_post_release(ilk__hold *hold, ilk_error *err)
     type->ask(&op);
     if (!client->shared->knows_script[type->script])
         ilk__script_use_source(&op.command, type->script);
-    (void)ilk__lane_send_only(client->lane, &op.command, &self->ensured);
+    (void)ilk__lanes_send_only(client->lanes, &op.command, &self->ensured);
     ilk__op_free(&op);
     return ILK_OK;
 }

@@ -62,7 +62,9 @@ struct ilk__shared {
                                about to sleep compares it */
     _Atomic int32_t inbox;  /* an ilk__inbox_state */
     ilk_error inbox_error;
-    unsigned subscribed_count; /* connections subscribed to our channel */
+    unsigned subscriber_count; /* connections that are to be subscribed to our
+                                  channel: with replicas several */
+    unsigned subscribed_count; /* those that are */
     int own_lost;              /* that to the primary is not among them */
     ilk__table channels;       /* with listeners (channel.h) */
     int refresher_channels;    /* the number of refreshers with a channel */

@@ -128,8 +128,8 @@ static void publish_node(ilk__quorum_status *status, ilk__quorum_node *node)
     publish_registers(&node->stats, node);
     *out = node->stats;
     out->state = (int32_t)ilk__quorum_state_of(node);
-    out->connects =
-        node->calls.connection.connects + node->messages.connection.connects;
+    out->connects = node->calls.connection.traffic.connects
+                    + node->messages.connection.traffic.connects;
     status->votes_at[node->number] =
         member->is_first ? member->first_at : member->from;
     if (quorum->twice[0])

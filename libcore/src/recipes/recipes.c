@@ -220,7 +220,7 @@ ilk__act ilk__recipe_found(ilk__op *op, const ilk__reply *reply)
 {
     ilk__recipe *self = op->subject;
 
-    self->found = ilk__items_new(reply->count - 1);
+    self->found = ilk__items_new(reply->count ? reply->count - 1 : 0);
     if (!self->found)
         return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
     for (size_t i = 1; i < reply->count; i++) {

@@ -133,7 +133,7 @@ static ilk__async_conn_result connect_on(ilk__async_conn *connection)
     connection->replaced.since = 0;
     connection->left_open |= ilk__conn_left_open(connection->conn);
     connection->retry_at = 0;
-    connection->connects++;
+    connection->traffic.connects++;
     ilk__async_conn_leave_old(connection); /* a switch just now */
     return ILK__ASYNC_CONN_CAME_UP;
 }
@@ -149,14 +149,15 @@ ilk__async_conn_result ilk__async_conn_next(ilk__async_conn *connection,
     for (;;) {
         st = ilk__conn_reply(connection->conn, out, &connection->error);
         if (st == ILK_OK) {
-            connection->retry_ms = 0; /* more than a login works */
+            if (!ilk__reply_is_error(*out, "LOADING"))
+                connection->retry_ms = 0; /* more than a login works */
             return ILK__ASYNC_CONN_REPLY;
         }
         if (st == ILK_EAGAIN && !connection->readable)
             return ILK__ASYNC_CONN_NOTHING;
         if (st == ILK_EAGAIN)
             st = ilk__conn_recv(connection->conn, &bytes, &connection->error);
-        connection->bytes_in += (int64_t)bytes;
+        connection->traffic.bytes_in += (int64_t)bytes;
         if (st == ILK_EAGAIN) {
             connection->readable = 0;
             return ILK__ASYNC_CONN_NOTHING;
@@ -172,7 +173,7 @@ ilk_status ilk__async_conn_send(ilk__async_conn *connection,
 {
     int64_t number = connection->next_number++;
 
-    connection->commands++;
+    connection->traffic.commands++;
     if (out)
         *out = (ilk__expected_reply){command->replies, number};
     return ilk__command_format(command, number, &connection->out, NULL);
@@ -197,7 +198,14 @@ void ilk__async_conn_flush(ilk__async_conn *connection)
     if (ilk__conn_send(connection->conn, ilk__buf_data(&connection->out), len,
                        &sent, &connection->error))
         connection->readable = 1;
-    connection->writes += sent > 0;
-    connection->bytes_out += (int64_t)sent;
+    connection->traffic.writes += sent > 0;
+    connection->traffic.bytes_out += (int64_t)sent;
     ilk__buf_drop(&connection->out, sent);
+}
+
+void ilk__async_conn_add_traffic(const ilk__async_conn *connection,
+                                 ilk__traffic *sum)
+{
+    ilk__traffic_add(sum, &connection->traffic);
+    sum->connected += connection->up != 0;
 }

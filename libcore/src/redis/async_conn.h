@@ -20,6 +20,7 @@
 #include "command.h"
 #include "conn.h"
 #include "expected_reply.h"
+#include "traffic.h"
 
 #include <poll.h>
 
@@ -46,8 +47,8 @@ typedef struct ilk__async_conn {
     int retry_ms;
     int64_t next_number; /* of the next request */
     ilk__buf out;
-    ilk_error error; /* why it was lost */
-    int64_t connects, bytes_out, bytes_in, commands, writes;
+    ilk_error error;      /* why it was lost */
+    ilk__traffic traffic; /* without `connected`, which is `up` */
 } ilk__async_conn;
 
 void ilk__async_conn_init(ilk__async_conn *connection,
@@ -88,5 +89,8 @@ void ilk__async_conn_leave_old(ilk__async_conn *connection);
 
 /* Treat it as broken: close it, and reopen it after a pause. */
 void ilk__async_conn_break(ilk__async_conn *connection, const char *why);
+
+void ilk__async_conn_add_traffic(const ilk__async_conn *connection,
+                                 ilk__traffic *sum);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct ilk__command_store {
 /* The reply of a command, if it is no error; see expected_reply.h. */
 typedef enum ilk__reply_kind {
     ILK__REPLIES_ANY,
-    ILK__REPLIES_NUMBERED, /* a script: an array with the request's number */
+    ILK__REPLIES_NUMBERED, /* a script: with the request's number */
     ILK__REPLIES_INT,
     ILK__REPLIES_STR,
     ILK__REPLIES_ARRAY
@@ -37,6 +37,9 @@ typedef struct ilk__command {
     size_t argc, room, number_count;
     ilk__reply_kind replies;
     int failed;
+    const char *order_key; /* borrowed: commands with this key keep their order
+                              (lanes.h); NULL: with the first key */
+    size_t order_key_len;
 } ilk__command;
 
 void ilk__command_init(ilk__command *command);

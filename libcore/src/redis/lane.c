@@ -8,6 +8,9 @@
 
 #include <unistd.h>
 
+/* How long a reply that nobody waits for may stay unread while others call. */
+enum { OVERDUE_MS = 20 };
+
 ilk__lane *ilk__lane_new(const ilk__target *target)
 {
     ilk__lane *lane = ilk__calloc(1, sizeof *lane);
@@ -35,7 +38,7 @@ static void abandon_slot(ilk__lane *lane, ilk__lane_slot *p)
         return;
     }
     *slot = *p;
-    slot->abandoned = 1;
+    ilk__lane_set_abandoned(lane, slot);
     slot->parked = 0;
     for (link = &lane->first; *link != p;)
         link = &(*link)->next;
@@ -133,10 +136,13 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
     ilk__lane_slot self = {0};
     ilk_status st = ilk__parker_init(&self.parker, err);
 
-    if (st)
+    if (st) {
+        ilk__lane_answered(call->unanswered);
         return st;
+    }
     call->reply = NULL;
     call->may_have_run = 0;
+    self.unanswered = call->unanswered;
     pthread_mutex_lock(&lane->mutex);
     st = ilk__lane_come_up(lane, ilk__sooner(call->deadline, call->patience),
                            err);
@@ -148,6 +154,7 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
         if (st == ILK_OK)
             st = outcome(&self, call, err);
     } else {
+        ilk__lane_answered(call->unanswered);
         ilk__lane_unlock(lane);
     }
     ilk__parker_destroy(&self.parker);
@@ -178,27 +185,30 @@ static void drain(ilk__lane *lane)
 }
 
 ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
-                               ilk__ensured *ensured)
+                               ilk__ensured *ensured,
+                               _Atomic uint32_t *unanswered)
 {
     ilk__lane_slot *slot = ilk__calloc(1, sizeof *slot);
     ilk_status st = ILK_ECONN;
     int64_t connects;
 
     if (!slot) {
+        ilk__lane_answered(unanswered);
         if (ensured)
             ensured->ended(ensured, ILK_ENOMEM);
         return ILK_ENOMEM;
     }
-    slot->abandoned = 1;
     slot->ensured = ensured;
+    slot->unanswered = unanswered;
     pthread_mutex_lock(&lane->mutex);
-    connects = lane->counts.connects;
+    ilk__lane_set_abandoned(lane, slot);
+    connects = lane->traffic.connects;
     if (lane->state == ILK__LANE_UP)
         st = ilk__lane_append(lane, slot, command, NULL);
     if (st == ILK_OK) {
         ilk__lane_flush(lane, 1, NULL);
         drain(lane);
-        if (lane->state != ILK__LANE_UP || lane->counts.connects != connects)
+        if (lane->state != ILK__LANE_UP || lane->traffic.connects != connects)
             st = ILK_ECONN; /* the connection turned out to be broken */
     } else {
         ilk__lane_finish(lane, slot,
@@ -206,6 +216,17 @@ ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
     }
     ilk__lane_unlock(lane);
     return st;
+}
+
+void ilk__lane_read_overdue(ilk__lane *lane)
+{
+    const int64_t since = atomic_load(&lane->unread_since);
+
+    if (!since || ilk__now_ms() - since < OVERDUE_MS)
+        return;
+    pthread_mutex_lock(&lane->mutex);
+    drain(lane);
+    ilk__lane_unlock(lane);
 }
 
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err)
@@ -225,6 +246,14 @@ void ilk__lane_distrust(ilk__lane *lane)
     ilk__lane_unlock(lane);
 }
 
+void ilk__lane_break_if_idle(ilk__lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    if (!lane->first)
+        ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
+    ilk__lane_unlock(lane);
+}
+
 void ilk__lane_leave_old(ilk__lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
@@ -235,15 +264,25 @@ void ilk__lane_leave_old(ilk__lane *lane)
     ilk__lane_unlock(lane);
 }
 
+int ilk__lane_is_up(const ilk__lane *lane)
+{
+    return atomic_load(&lane->is_up);
+}
+
+int ilk__lane_is_unsettled(const ilk__lane *lane)
+{
+    return atomic_load(&lane->is_unsettled);
+}
+
 int ilk__lane_in_order(const ilk__lane *lane)
 {
     return !atomic_load(&lane->left_open);
 }
 
-void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out)
+void ilk__lane_add_traffic(ilk__lane *lane, ilk__traffic *sum)
 {
     pthread_mutex_lock(&lane->mutex);
-    *out = lane->counts;
+    ilk__traffic_add(sum, &lane->traffic);
     ilk__lane_unlock(lane);
 }
 

@@ -24,20 +24,23 @@
 #include "command.h"
 #include "conn.h"
 #include "ensured.h"
+#include "traffic.h"
+
+#include <stdatomic.h>
 
 enum { ILK__LANE_BATCHES = 64 };
 
 typedef struct ilk__lane ilk__lane;
 
-typedef struct ilk__lane_counts {
-    int64_t commands, writes, bytes_out, bytes_in, connects, connected;
-} ilk__lane_counts;
-
 /* The arguments and results of one call. */
 typedef struct ilk__lane_call {
     const ilk__command *command;
-    int64_t deadline;  /* of the caller; then the slot is abandoned */
-    int64_t patience;  /* with the server; then the connection is closed, too */
+    int64_t deadline; /* of the caller; then the slot is abandoned */
+    int64_t patience; /* with the server; then the connection is closed, too */
+    /* Made less by one when the reply comes, or when none can come any more, which
+     * may be after the call; NULL: nothing is counted. */
+    _Atomic uint32_t *unanswered;
+    ilk__lane *lane;   /* out, of ilk__lanes_call(): the lane that it took */
     ilk__reply *reply; /* out: with ILK_OK; the caller frees it */
     int may_have_run;  /* out: if it failed; 1: it may have been executed */
 } ilk__lane_call;
@@ -58,13 +61,42 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
  * reply, which the next leader drops. If the socket is full, the next call
  * sends the rest. ILK_ECONN when the lane is down. The lane takes over the
  * ensured command (may be NULL) in any case, and may have called its `ended`
- * before this returns.
+ * before this returns. `unanswered` as in ilk__lane_call.
  */
 ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
-                               ilk__ensured *ensured);
+                               ilk__ensured *ensured,
+                               _Atomic uint32_t *unanswered);
+
+/* Make the count of a call less by one; NULL is ignored. */
+void ilk__lane_answered(_Atomic uint32_t *unanswered);
 
 /* Connect if the lane is down; until deadline at most. */
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);
+
+/* 1 while there is a connection that works. Without the mutex: only a hint. */
+int ilk__lane_is_up(const ilk__lane *lane);
+
+/*
+ * 1 from the moment that a connection breaks with commands that have no reply, until
+ * there is the next one: the server may execute them as long as that.
+ */
+int ilk__lane_is_unsettled(const ilk__lane *lane);
+
+/* 1: the lane is down and nobody opens it. *out_replaced identifies its last
+ * connection, for the login of the next one. */
+int ilk__lane_is_down(ilk__lane *lane, ilk__conn_number *out_replaced);
+
+/* Take over a connection that is ready and has replaced `replaced`; it is closed if
+ * the lane needs another one by now. */
+void ilk__lane_adopt(ilk__lane *lane, ilk__conn *conn,
+                     const ilk__conn_number *replaced);
+
+/* As ilk__lane_distrust(), unless a command has no reply. */
+void ilk__lane_break_if_idle(ilk__lane *lane);
+
+/* Read the replies that have arrived if nobody has for a while, although commands
+ * were given up or only sent. Never blocks. */
+void ilk__lane_read_overdue(ilk__lane *lane);
 
 /* Close the connection after a reply that made no sense. Calls that wait for a
  * reply on it fail with ILK_ECONN, and the next call opens a new one. */
@@ -81,7 +113,7 @@ void ilk__lane_leave_old(ilk__lane *lane);
  */
 int ilk__lane_in_order(const ilk__lane *lane);
 
-void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out);
+void ilk__lane_add_traffic(ilk__lane *lane, ilk__traffic *sum);
 
 /* Fail all calls, now and later, with ILK_ECLOSED. Returns while threads may
  * still be inside ilk__lane_call_run(). */

@@ -48,8 +48,10 @@ typedef struct ilk__lane_slot {
     int ends_batch; /* the last command of a batch */
     int done;
     int parked;    /* see above */
-    int abandoned; /* no caller waits: the reply and the slot are freed */
-    ilk__ensured *ensured; /* of an abandoned slot, or NULL */
+    int abandoned; /* no caller waits: the reply and the slot are freed; set by
+                      ilk__lane_set_abandoned() */
+    ilk__ensured *ensured;        /* of an abandoned slot, or NULL */
+    _Atomic uint32_t *unanswered; /* the call's */
 } ilk__lane_slot;
 
 /* A thread that waits until the lane is up, or until it may open it. */
@@ -74,13 +76,18 @@ struct ilk__lane {
     ilk__ensured *ended;              /* unlock() calls their `ended` */
     int64_t retry_at;                 /* no connection is opened before */
     int retry_ms;
-    ilk__conn_number replaced; /* the connection that broke */
-    _Atomic int left_open;     /* a broken one may be open on the server */
-    ilk_error failure;         /* why it broke, or could not be opened */
-    ilk__lane_counts counts;
+    ilk__conn_number replaced;    /* the connection that broke */
+    _Atomic int is_up;            /* the state is ILK__LANE_UP */
+    _Atomic int is_unsettled;     /* see lane.h */
+    _Atomic int left_open;        /* a broken one may be open on the server */
+    int abandoned;                /* slots */
+    _Atomic int64_t unread_since; /* there are some since then; 0: none */
+    ilk_error failure;            /* why it broke, or could not be opened */
+    ilk__traffic traffic;
 };
 
 /* lane_slot.c: the end of a call. */
+void ilk__lane_set_abandoned(ilk__lane *lane, ilk__lane_slot *slot);
 void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status);
 void ilk__lane_finish_all(ilk__lane *lane, ilk_status status);
 /*

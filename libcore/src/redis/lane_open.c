@@ -24,7 +24,7 @@ void ilk__lane_close_if_unused(ilk__lane *lane)
         return;
     ilk__conn_close(lane->conn);
     lane->conn = NULL;
-    lane->counts.connected = 0;
+    lane->traffic.connected = 0;
     ilk__buf_drop(&lane->pending, ilk__buf_len(&lane->pending));
     ilk__buf_drop(&lane->writing, ilk__buf_len(&lane->writing));
     lane->unanswered = 0;
@@ -37,7 +37,10 @@ void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state)
 {
     if (lane->state == ILK__LANE_UP) {
         lane->state = state;
+        atomic_store(&lane->is_up, 0);
         lane->replaced = ilk__conn_number_of(lane->conn);
+        if (state == ILK__LANE_BROKEN && lane->first) /* before they finish */
+            atomic_store(&lane->is_unsettled, 1);
         if (state == ILK__LANE_BROKEN) /* unsent bytes must not arrive late */
             ilk__conn_drop_unsent(lane->conn);
         /* Ends a poll() or send() of the leader or writer at once. */
@@ -53,14 +56,16 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
 {
     lane->conn = conn;
     lane->state = ILK__LANE_UP;
+    atomic_store(&lane->is_unsettled, 0);
+    atomic_store(&lane->is_up, 1);
     ilk__error_clear(&lane->failure);
     lane->replaced.since = 0;
     if (ilk__conn_left_open(conn))
         atomic_store(&lane->left_open, 1);
     lane->retry_ms = 0;
     lane->retry_at = 0;
-    lane->counts.connects++;
-    lane->counts.connected = 1;
+    lane->traffic.connects++;
+    lane->traffic.connected = 1;
     if (ilk__conn_is_outdated(conn)) /* a switch just now */
         ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
 }
@@ -101,6 +106,35 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
     }
     ilk__lane_wake_newcomers(lane);
     return st;
+}
+
+static int is_down(const ilk__lane *lane)
+{
+    return lane->state == ILK__LANE_DOWN && !lane->has_connector;
+}
+
+int ilk__lane_is_down(ilk__lane *lane, ilk__conn_number *out_replaced)
+{
+    int down;
+
+    pthread_mutex_lock(&lane->mutex);
+    down = is_down(lane);
+    *out_replaced = lane->replaced;
+    ilk__lane_unlock(lane);
+    return down;
+}
+
+void ilk__lane_adopt(ilk__lane *lane, ilk__conn *conn,
+                     const ilk__conn_number *replaced)
+{
+    pthread_mutex_lock(&lane->mutex);
+    if (is_down(lane) && lane->replaced.since == replaced->since
+        && lane->replaced.id == replaced->id)
+        connected(lane, conn);
+    else
+        ilk__conn_close(conn);
+    ilk__lane_wake_newcomers(lane);
+    ilk__lane_unlock(lane);
 }
 
 /* Sleep until the lane's state may have changed, at most until `until`. Called

@@ -4,12 +4,28 @@
 #include "lane_internal.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+
+void ilk__lane_answered(_Atomic uint32_t *unanswered)
+{
+    if (unanswered)
+        atomic_fetch_sub(unanswered, 1);
+}
+
+void ilk__lane_set_abandoned(ilk__lane *lane, ilk__lane_slot *slot)
+{
+    slot->abandoned = 1;
+    if (lane->abandoned++ == 0)
+        atomic_store(&lane->unread_since, ilk__now_ms());
+}
 
 static void finish_abandoned(ilk__lane *lane, ilk__lane_slot *slot,
                              ilk_status status)
 {
     ilk__ensured *ensured = slot->ensured;
 
+    if (--lane->abandoned == 0)
+        atomic_store(&lane->unread_since, 0);
     if (ensured) {
         if (slot->reply)
             status = ilk__ensured_judge(ensured, slot->reply);
@@ -29,6 +45,7 @@ static void finish_abandoned(ilk__lane *lane, ilk__lane_slot *slot,
  */
 void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status)
 {
+    ilk__lane_answered(slot->unanswered);
     if (slot->abandoned) {
         finish_abandoned(lane, slot, status);
         return;

@@ -28,7 +28,7 @@ ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *p,
     if (st)
         return st;
     p->expected = (ilk__expected_reply){c->replies, number};
-    lane->counts.commands++;
+    lane->traffic.commands++;
     if (lane->last)
         lane->last->next = p;
     else
@@ -56,7 +56,7 @@ static void begin_batch(ilk__lane *lane)
     lane->pending = empty;
     lane->last->ends_batch = 1;
     lane->unanswered++;
-    lane->counts.writes++;
+    lane->traffic.writes++;
 }
 
 /*
@@ -86,7 +86,7 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
         pthread_mutex_lock(&lane->mutex);
         lane->has_writer = 0;
         ilk__buf_drop(&lane->writing, sent);
-        lane->counts.bytes_out += (int64_t)sent;
+        lane->traffic.bytes_out += (int64_t)sent;
         if (st) {
             lose(lane, st, err);
             return;
@@ -234,7 +234,7 @@ int ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
         ilk__lane_unlock(lane);
         st = read_replies(conn, &input, err);
     }
-    lane->counts.bytes_in += (int64_t)input.bytes;
+    lane->traffic.bytes_in += (int64_t)input.bytes;
     if (st != ILK_EAGAIN || delivered)
         lose(lane, ILK_ECONN, err);
     else if (input.bytes || input.writable)

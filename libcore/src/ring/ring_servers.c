@@ -174,6 +174,8 @@ const char *ilk__ring_address(const ilk__ring_server *server)
 
 const char *ilk__ring_why(const ilk__ring_server *server)
 {
+    if (ilk__ring_is_up(server) && server->is_doubted)
+        return "it has no mark, which another server has, and may get it now";
     if (ilk__ring_is_up(server) && ilk__ring_returns(server))
         return "it was wiped, or away for over 7 days, and counts when "
                "`interlock "
@@ -344,7 +346,7 @@ int64_t ilk__ring_servers_due(const ilk__ring_gateway *ring)
 
 static int32_t state_of(const ilk__ring_server *server)
 {
-    if (ilk__ring_is_up(server))
+    if (ilk__ring_is_up(server) && !server->is_doubted)
         return ilk__ring_returns(server) ? ILK_NODE_WAITING : ILK_NODE_VOTING;
     return server->has_failed ? ILK_NODE_FAILED : ILK_NODE_CONNECTING;
 }
@@ -358,7 +360,7 @@ void ilk__ring_publish(ilk__ring_gateway *ring)
 
         *out = server->stats;
         out->state = state_of(server);
-        out->connects = server->calls.connection.connects;
+        out->connects = server->calls.connection.traffic.connects;
         snprintf(out->error, sizeof out->error, "%s",
                  out->state == ILK_NODE_VOTING ? server->why.msg
                                                : ilk__ring_why(server));

@@ -275,7 +275,7 @@ static void a_switch_when_the_lane_has_just_come_up(void **state)
     acquire("a");
     await_subscription();
     atomic_store(&switch_at_open, 1);
-    ilk__lane_distrust(client->lane);
+    assert_true(fixture_int(&one, "CLIENT KILL TYPE normal SKIPME yes") > 0);
     acquire("c");
     assert_int_equal(atomic_load(&switch_at_open), 0);
     assert_true(is_at(&two, "c"));

@@ -87,7 +87,7 @@ ilk__async_conn_result __wrap_ilk__async_conn_next(ilk__async_conn *from,
     }
     if (strcmp(text, "up") == 0) {
         from->up = 1;
-        from->connects++;
+        from->traffic.connects++;
         return ILK__ASYNC_CONN_CAME_UP;
     }
     reader = ilk__reader_new();
@@ -210,7 +210,7 @@ static int setup(void **state)
     connection = ilk__confirmer_connection(confirmer);
     connection->carries_commands = 0; /* there is none to replace */
     connection->up = 1;
-    connection->connects = 1;
+    connection->traffic.connects = 1;
     memset(sent, 0, sizeof sent);
     sent_count = incoming_first = incoming_end = 0;
     return op_case_setup(state);

@@ -66,15 +66,15 @@ static void count_in_threads(void)
 
 static void many_threads_share_writes_and_get_their_own_answers(void **state)
 {
-    ilk__lane_counts counts;
+    ilk__traffic traffic;
 
     (void)state;
     count_in_threads();
 
-    counts = lane_case_counts();
-    assert_int_equal(counts.commands, THREADS * CALLS);
-    assert_int_equal(counts.connects, 1);
-    assert_in_range(counts.writes, 1, THREADS * CALLS - 1);
+    traffic = lane_case_traffic();
+    assert_int_equal(traffic.commands, THREADS * CALLS);
+    assert_int_equal(traffic.connects, 1);
+    assert_in_range(traffic.writes, 1, THREADS * CALLS - 1);
 }
 
 /* ---- large and small ---------------------------------------------------- */
@@ -111,15 +111,15 @@ static void a_large_command_and_small_ones_do_not_stall(void **state)
 
 static void one_thread_alone_writes_each_command_at_once(void **state)
 {
-    ilk__lane_counts counts;
+    ilk__traffic traffic;
 
     (void)state;
     for (int i = 0; i < 10; i++)
         assert_string_equal(lane_ask("ECHO hello"), "hello");
 
-    counts = lane_case_counts();
-    assert_int_equal(counts.commands, 10);
-    assert_int_equal(counts.writes, 10);
+    traffic = lane_case_traffic();
+    assert_int_equal(traffic.commands, 10);
+    assert_int_equal(traffic.writes, 10);
 }
 
 static void what_is_told_runs_before_what_is_asked_next(void **state)
@@ -147,7 +147,7 @@ static void what_is_told_alone_does_not_pile_up(void **state)
         assert_int_equal(lane_tell("INCR told"), ILK_OK);
 
     assert_string_equal(lane_ask("INCR told"), "20001");
-    assert_int_equal(lane_case_counts().connects, 1);
+    assert_int_equal(lane_case_traffic().connects, 1);
 }
 
 /* ---- giving up ---------------------------------------------------------- */
@@ -177,7 +177,7 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     assert_string_equal(patient.answer, "3"); /* the hasty one's was 2 */
     assert_in_range(patient.took_ms, 0, patience(1000));
     assert_string_equal(late.answer, "late");
-    assert_int_equal(lane_case_counts().connects, 1);
+    assert_int_equal(lane_case_traffic().connects, 1);
 }
 
 static void a_server_that_is_silent_for_too_long_is_left(void **state)
@@ -199,7 +199,7 @@ static void a_server_that_is_silent_for_too_long_is_left(void **state)
     assert_int_equal(second.status, ILK_ECONN);
     assert_int_equal(second.may_have_run, 1);
     assert_string_equal(lane_ask("PING"), "PONG");
-    assert_int_equal(lane_case_counts().connects, 2);
+    assert_int_equal(lane_case_traffic().connects, 2);
 }
 
 /* ---- broken and closed -------------------------------------------------- */
@@ -227,7 +227,7 @@ static void a_broken_connection_fails_all_and_the_next_call_opens_another(
     assert_string_equal(lane_ask("PING"), "ILK_ECONN");
     assert_int_equal(fixture_restart(&fx), 0);
     assert_string_equal(lane_ask("PING"), "PONG");
-    assert_int_equal(lane_case_counts().connects, 2);
+    assert_int_equal(lane_case_traffic().connects, 2);
 }
 
 static void tries_to_connect_are_spaced(void **state)
@@ -327,7 +327,7 @@ static void a_connection_that_breaks_during_a_write_is_replaced(void **state)
     assert_string_equal(lane_ask("PING"), "ILK_ECONN");
 
     assert_string_equal(lane_ask("PING"), "PONG");
-    assert_int_equal(lane_case_counts().connects, 2);
+    assert_int_equal(lane_case_traffic().connects, 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_lane, close_lane)

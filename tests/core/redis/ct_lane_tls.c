@@ -70,7 +70,7 @@ static void threads_share_a_secret_connection(void **state)
         pthread_join(threads[i], NULL);
 
     assert_int_equal(wrong_answers, 0);
-    assert_int_equal(lane_case_counts().connects, 1);
+    assert_int_equal(lane_case_traffic().connects, 1);
 }
 
 static void who_gives_up_leaves_the_others_their_answers(void **state)
@@ -90,7 +90,7 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     assert_int_equal(hasty.status, ILK_ETIMEOUT);
     assert_in_range(hasty.took_ms, 100, 100 + patience(60));
     assert_string_equal(patient.answer, "second");
-    assert_int_equal(lane_case_counts().connects, 1);
+    assert_int_equal(lane_case_traffic().connects, 1);
 }
 
 static void a_broken_connection_is_opened_anew(void **state)
@@ -102,7 +102,7 @@ static void a_broken_connection_is_opened_anew(void **state)
     assert_int_equal(fixture_restart(&fx), 0);
 
     assert_string_equal(lane_ask("PING"), "PONG");
-    assert_int_equal(lane_case_counts().connects, 2);
+    assert_int_equal(lane_case_traffic().connects, 2);
 }
 
 static int start(void **state)

@@ -35,12 +35,12 @@ void lane_case_close(void)
     lane = NULL;
 }
 
-ilk__lane_counts lane_case_counts(void)
+ilk__traffic lane_case_traffic(void)
 {
-    ilk__lane_counts counts;
+    ilk__traffic traffic = {0};
 
-    ilk__lane_counts_get(lane, &counts);
-    return counts;
+    ilk__lane_add_traffic(lane, &traffic);
+    return traffic;
 }
 
 static void add_words(ilk__command *command, const char *words)
@@ -100,11 +100,11 @@ void asker_start(asker *self)
 
 void asker_start_in_turn(asker *self)
 {
-    int64_t before = lane_case_counts().commands;
+    int64_t before = lane_case_traffic().commands;
     int64_t limit = fixture_now_ms() + 5000;
 
     asker_start(self);
-    while (lane_case_counts().commands == before) {
+    while (lane_case_traffic().commands == before) {
         assert_true(fixture_now_ms() < limit);
         fixture_sleep_ms(1);
     }
@@ -130,7 +130,7 @@ ilk_status lane_tell(const char *words)
     ilk_status st;
 
     add_words(&command, words);
-    st = ilk__lane_send_only(lane, &command, NULL);
+    st = ilk__lane_send_only(lane, &command, NULL, NULL);
     ilk__command_free(&command);
     return st;
 }

@@ -12,7 +12,7 @@ extern ilk__lane *lane;
 
 void lane_case_open(const char *url);
 void lane_case_close(void);
-ilk__lane_counts lane_case_counts(void);
+ilk__traffic lane_case_traffic(void);
 
 /* One call, in a thread of its own when started. */
 typedef struct asker {

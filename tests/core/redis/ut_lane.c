@@ -63,7 +63,7 @@ static void an_answer_nobody_asked_for_ends_the_connection(void **state)
     /* One of the two is a surplus, and no number says which. */
     assert_string_equal(lane_ask("INCR key"), "ILK_ECONN");
 
-    assert_int_equal(lane_case_counts().connected, 0);
+    assert_int_equal(lane_case_traffic().connected, 0);
     assert_int_equal(lane_tell("PING"), ILK_ECONN);
 }
 
@@ -75,7 +75,7 @@ static void garbage_ends_the_connection(void **state)
     serve(says);
 
     assert_string_equal(lane_ask("PING"), "ILK_ECONN");
-    assert_int_equal(lane_case_counts().connected, 0);
+    assert_int_equal(lane_case_traffic().connected, 0);
 }
 
 /* The caller reads its own reply, and behind it what ends the connection. */
@@ -179,7 +179,7 @@ static void nothing_arrives_after_a_connection_was_given_up(void **state)
 
     asker_run(&large);
     assert_int_equal(large.status, ILK_ETIMEOUT);
-    assert_int_equal(lane_case_counts().connected, 0);
+    assert_int_equal(lane_case_traffic().connected, 0);
 
     peer_wait(&far_end);
     while ((got = recv(far_end.fd, much, MUCH, 0)) > 0)
@@ -212,7 +212,7 @@ static ilk_status tell(const char *name)
     ensured_ends = 0;
     ilk__command_init(&command);
     ilk__command_add_str(&command, name);
-    st = ilk__lane_send_only(lane, &command, ensured);
+    st = ilk__lane_send_only(lane, &command, ensured, NULL);
     ilk__command_free(&command);
     return st;
 }

@@ -108,12 +108,12 @@ const char *taker_asks(const taker *t, int queued)
     char keys[TEXT];
 
     put_keys(keys, t);
-    snprintf(
-        text, sizeof text,
-        "lock_acquire %s %s %" PRId64 " me %" PRId64 " %.*s %s 6000 %d 5000 64",
-        keys, ilk__waiter_token(&t->waiter), t->waiter.lease_ms,
-        t->waiter.floor, queued ? (int)t->waiter.entry_len : 2,
-        queued ? t->waiter.entry : "''", shared.client_id, t->wait_queue.barge);
+    snprintf(text, sizeof text,
+             "lock_acquire %s %s %" PRId64 " me %" PRId64 " %.*s %s%s", keys,
+             ilk__waiter_token(&t->waiter), t->waiter.lease_ms, t->waiter.floor,
+             queued ? (int)t->waiter.entry_len : 2,
+             queued ? t->waiter.entry : "''", shared.client_id,
+             t->wait_queue.barge ? " 1" : "");
     return text;
 }
 
