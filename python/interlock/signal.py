@@ -112,7 +112,11 @@ class Signal(SignalBase):
         """Signal all waiters; returns how many were reached.
 
         Each client that listens to a pattern of this name counts as one more.
-        Raises, Blocks, Thread: as :meth:`notify_one`.
+
+        Raises: as :meth:`notify_one`; after UnknownOutcomeError some or all may have
+        been reached.
+        Blocks: one round trip; one for each 128 waiters when they are of more than 128
+        clients. Thread: any thread.
         """
         return self._notify(lib.ilk_signal_notify_all, data)
 

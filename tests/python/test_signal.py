@@ -79,6 +79,25 @@ def test_threads_wait_with_one_signal_each_for_itself(client, other, name, waiti
     assert sig.notify_all() == 0
 
 
+def test_a_waiter_behind_those_of_many_clients_is_signalled_to(
+    server, client, other, name, waiting
+):
+    """One call of the server signals to 128; the others here are dead."""
+    entries, counts = [], []
+    for number in range(300):
+        entries += [number + 1, f"2 s dead{number} s1.5ec - 1000 1 host"]
+        counts += [f"2 dead{number}", "1 5ec"]
+    server.call("ZADD", f"ilk:signal:wait:{{{name}}}", *entries)
+    server.call("HSET", f"ilk:signal:crowd:{{{name}}}", *counts)
+    wait = Waits(client.signal(name).wait, 5)
+    waiting(name, 301)
+
+    assert other.signal(name).notify_all(b"all") == 1
+    assert other.stats().commands == 3
+    assert wait.answer() == b"all"
+    waiting(name, 0)
+
+
 def test_the_signals_of_ended_threads_are_freed(client, name, server, waiting):
     sig = client.signal(name)
     for _ in range(10):

@@ -29,7 +29,7 @@ def test_the_one_who_waits_longest_gets_the_signal_and_leaves(signals):
 
 def test_where_nobody_waits_nobody_is_reached_and_nothing_is_kept(signals):
     assert signals.one() == ["SIGNALLED", 0, 0, 0]
-    assert signals.all() == ["SIGNALLED", 0, 0]
+    assert signals.all() == ["SIGNALLED", 0, 0, 0]
     assert signals.world.dump().keys() == {b"ilk:test:now"}
 
 
@@ -131,7 +131,7 @@ def test_a_broadcast_is_one_message_for_each_client(signals):
     signals.crowd("a", *range(1, 301))
     last = signals.crowd("b", 301)
 
-    assert signals.all(data=b"x y") == ["SIGNALLED", 301, 0]
+    assert signals.all(data=b"x y") == ["SIGNALLED", 301, 0, 0]
     for client in ("a", "b"):
         proof = f"{last}.{secret(client).decode()}"
         message = f"1 notify {proof} n.1 2 gox y".encode()
@@ -146,7 +146,7 @@ def test_the_dead_and_the_deaf_are_not_counted(signals):
     signals.crowd("deaf", 3, listens=False)
     signals.crowd("b", 4)
 
-    assert signals.all() == ["SIGNALLED", 1, 0]
+    assert signals.all() == ["SIGNALLED", 1, 0, 0]
     assert signals.world.inbox("dead") == []
     assert signals.waiting() == []
 
@@ -156,16 +156,130 @@ def test_retried_broadcast_is_told_the_same_number(signals):
     first = signals.all("n.1")
     signals.crowd("a", 3)
 
-    assert signals.all("n.1") == first == ["SIGNALLED", 2, 0]
+    assert signals.all("n.1") == first == ["SIGNALLED", 2, 0, 0]
     assert len(signals.world.inbox("a")) == 1
-    assert signals.all("n.2") == ["SIGNALLED", 1, 0]
+    assert signals.all("n.2") == ["SIGNALLED", 1, 0, 0]
+
+
+STEP = 128  # of signal_notify_all.lua
+
+
+@pytest.fixture
+def many(signals):
+    """More clients than one call signals to; the first waits last as well."""
+    signals.crowd("c0", 0)
+    for number in range(1, STEP + 44):
+        signals.crowd(f"c{number}", number, listens=number % 10 == 0)
+    signals.crowd("c0", STEP + 44)
+    return signals
+
+
+def test_a_broadcast_to_many_clients_goes_step_by_step(many):
+    assert many.all() == ["SIGNALLED", 13, 1, 0]
+    assert len(many.waiting()) == 45
+    assert len(many.counts()) == 45
+    assert many.world.inbox("c170") == []
+
+    assert many.all() == ["SIGNALLED", 19, 0, 0]
+    assert many.waiting() == []
+    assert many.counts() == {}
+    for number in range(10, STEP + 44, 10):
+        assert len(many.world.inbox(f"c{number}")) == 1
+    assert len(many.world.inbox("c0")) == 2
+
+
+def test_a_step_signals_to_no_later_entries(many):
+    """Not those of its own client, nor those that came since the first step."""
+    _, ticket = many.redis(
+        "ZRANGE", keys_of(b"go")[0], STEP - 1, STEP - 1, "WITHSCORES"
+    )
+    last = many.redis("ZRANGE", keys_of(b"go")[0], -1, -1, "WITHSCORES")[1]
+    many.all()
+    later = many.crowd("c0", STEP + 45)
+    many.crowd("new", STEP + 46)
+    assert many.all() == ["SIGNALLED", 19, 0, 0]
+
+    assert int(ticket) < int(last) < later
+    assert [text.split()[2] for text in many.world.inbox("c0")] == [
+        b"%b.%b" % (number, secret("c0")) for number in (ticket, last)
+    ]
+    assert many.world.inbox("new") == []
+    assert many.waiting() == [entry("c0", STEP + 45), entry("new", STEP + 46)]
+    assert many.counts() == {"c0": 1, "new": 1}
+    assert many.all("n.2") == ["SIGNALLED", 2, 0, 0]
+
+
+def test_tickets_rise_above_a_broadcast_whose_last_waiter_left_early(many):
+    last = int(many.redis("ZRANGE", keys_of(b"go")[0], -1, -1, "WITHSCORES")[1])
+    many.all()
+    for number in range(STEP, STEP + 44):
+        many.cancel(f"c{number}", number)
+    many.cancel("c0", STEP + 44)
+    assert many.waiting() == []
+    many.world.advance(-5000)
+    assert many.crowd("new", 1) > last
+    assert many.all() == ["SIGNALLED", 13, 0, 0]
+    assert many.world.inbox("new") == []
+
+
+def test_a_repeated_step_counts_once_and_the_end_is_kept(many):
+    many.all("n.1")
+    end = many.all("n.1")
+    many.crowd("c0", 500)
+
+    assert many.all("n.1") == end == ["SIGNALLED", 19, 0, 0]
+    assert len(many.world.inbox("c0")) == 2
+    assert many.waiting() == [entry("c0", 500)]
+
+
+def test_a_waiter_that_leaves_between_two_steps_is_not_counted(many):
+    many.all()
+
+    assert many.cancel("c170", 170) == ["RELEASED"]
+    assert many.all() == ["SIGNALLED", 18, 0, 0]
+    assert many.world.inbox("c170") == []
+
+
+def test_entries_of_another_version_outlast_all_steps(many):
+    wait, live, *_ = keys_of(b"go")
+    other = b"3 s new whatever"
+    many.redis("ZADD", live, many.world.now // 1000 + 9000, "new")
+    many.redis("ZADD", wait, 1, other)
+
+    assert many.all() == ["SIGNALLED", 13, 1, 0]
+    assert many.all() == ["SIGNALLED", 19, 0, 0]
+    assert many.waiting() == [other]
+
+
+def test_nobody_reached_in_all_steps_leaves_nothing_behind(signals):
+    for number in range(STEP + 44):
+        signals.crowd(f"c{number}", number, listens=False)
+
+    assert signals.all() == ["SIGNALLED", 0, 1, 0]
+    assert signals.all() == ["SIGNALLED", 0, 0, 0]
+    assert signals.redis("KEYS", "ilk:signal:sent:*") == []
+    assert signals.waiting() == []
+
+
+def test_a_full_server_signals_to_many_clients_in_one_step(many):
+    with many.world.full():
+        assert many.all() == ["SIGNALLED", 19, 0, 0]
+    assert many.waiting() == []
+
+
+def test_a_server_that_is_full_meanwhile_goes_on(many):
+    many.all()
+    with many.world.full():
+        assert many.all() == ["SIGNALLED", 19, 0, 0]
+    assert many.waiting() == []
+    assert many.counts() == {}
 
 
 def test_listeners_of_the_channel_are_counted_as_processes(signals):
     listener = Inbox(signals.world.path, b"ilk:signal:go")
     signals.crowd("a", 1, 2)
 
-    assert signals.all() == ["SIGNALLED", 3, 0]
+    assert signals.all() == ["SIGNALLED", 3, 0, 0]
     assert listener.take() == [b"1 notify 1.- n.1 2 god"]
     assert signals.one("n.2") == ["SIGNALLED", 0, 0, 0]
     assert listener.take() == []

@@ -256,22 +256,28 @@ def test_who_may_not_tell_is_told_so_and_the_list_stays(signals, stranger):
     signals.crowd("a", 1)
 
     assert signals.one(via=stranger) == ["SIGNALLED", 0, 0, 1]
-    assert signals.all(via=stranger) == ["SIGNALLED", 0, 1]
+    assert signals.all(via=stranger) == ["SIGNALLED", 0, 0, 1]
     assert signals.waiting() == [entry("a", 1)]
     assert signals.counts() == {"a": 1}
 
 
+def test_who_may_not_tell_many_is_told_so_and_the_list_stays(signals, stranger):
+    for number in range(300):
+        signals.crowd(f"c{number}", number, listens=number < 10)
+
+    assert signals.all(via=stranger) == ["SIGNALLED", 0, 0, 1]
+    assert len(signals.waiting()) == len(signals.counts()) == 300
+    assert signals.all() == ["SIGNALLED", 10, 1, 0]
+
+
 def test_full_server_still_delivers(signals):
     signals.crowd("a", 1, 2, 3)
-    signals.redis("CONFIG", "SET", "maxmemory", "1")
-    try:
+    with signals.world.full():
         assert signals.one()[1] == 1
         assert signals.cancel("a", 2) == ["RELEASED"]
         assert signals.all("n.2")[1] == 1
         with pytest.raises(ReplyError, match="OOM"):
             signals.wait("a", 4)
-    finally:
-        signals.redis("CONFIG", "SET", "maxmemory", "0")
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "a\n"])

@@ -261,7 +261,9 @@ ILK_API ilk_status ilk_signal_notify_one_start(ilk_op **out, ilk_signal *signal,
 
 /**
  * Send a signal to all waiters. Each client gets one message, however many of
- * its threads wait.
+ * its threads wait. When more than 128 clients wait, the server is called several
+ * times, each time for 128 waiters and with a message for each client among them,
+ * in their order. Waiters that come after the first call get none.
  *
  * @param[out] out_reached  how many waits were reached, plus one for each
  *                          client that listens to a matching pattern; may be
@@ -270,8 +272,10 @@ ILK_API ilk_status ilk_signal_notify_one_start(ilk_op **out, ilk_signal *signal,
  * @param data              any bytes; may be NULL when data_len is 0
  * @param data_len          0 to ILK_SIGNAL_DATA_MAX
  * @param[out] err          may be NULL
- * @return as ilk_signal_notify_one(); after ILK_EAUTH *out_reached is set, too
- * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ * @return as ilk_signal_notify_one(); after ILK_EAUTH *out_reached is set, too,
+ *         and after ILK_EUNKNOWN, when the last reply said how many
+ * Threads: one thread at a time. Blocks: a round trip, of more than 128 clients
+ * one for each 128 waiters. Since: 0.1
  */
 ILK_API ilk_status ilk_signal_notify_all(int64_t *out_reached,
                                          ilk_signal *signal, const void *data,

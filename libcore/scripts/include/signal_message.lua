@@ -5,10 +5,12 @@
 --@include now
 --@include try_publish
 
--- How many waiters an earlier copy of this signal reached; nil for a new one.
+-- How many waiters an earlier copy of this signal reached; nil for a new one. And what
+-- `sent` has.
 local function reached_before(sent, id)
-  local past, reached = string.match(redis.call("GET", sent) or "", "^(%S+) (%d+)$")
-  return past == id and tonumber(reached) or nil
+  local text = redis.call("GET", sent) or ""
+  local past, reached = string.match(text, "^(%S+) (%d+)$")
+  return past == id and tonumber(reached) or nil, text
 end
 
 local function remember(sent, id, reached, keep_ms)

@@ -37,7 +37,7 @@ local ms = math.floor(now / 1000)
 -- broadcast that is still on its way does not reach later waiters.
 local function enter_signal_list(at, secret)
   local wait, live, crowd = KEYS[at], KEYS[at + 1], KEYS[at + 2]
-  local top = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")[2]
+  local top = redis.call("ZREVRANGE", wait, "0", "0", "WITHSCORES")[2]
   local last = math.max(tonumber(top or 0), tonumber(redis.call("HGET", crowd, "ticket") or 0))
   local ticket = math.max(last + 1, now)
   if not send_again(at, client, field) then

@@ -25,8 +25,11 @@ typedef struct notice {
     ilk__bytes channel; /* of broadcasts; borrowed */
     const char *data;
     size_t data_len;
+    int64_t
+        patience_ms; /* of all waiters: with each call of which `reached` grows */
     int64_t reached;
     int denied;
+    int is_under_way; /* some have it, and others wait for a further call */
 } notice;
 
 /* A signal that the keeper sends on; `bytes` has its name and data. */
@@ -78,13 +81,22 @@ static void ask_all(ilk__op *op)
     ilk__command_add_int(command, ILK__SIGNAL_KEEP_MS);
 }
 
+/* With `more` there are waiters to which a further call signals: one call signals to
+ * a hundred or so, and the server serves others in between. */
 static ilk__act was_all(ilk__op *op, const ilk__reply *reply)
 {
     notice *self = op->subject;
+    const int64_t before = self->reached;
 
     self->reached = ilk__script_int(reply, 0);
-    self->denied = (int)ilk__script_int(reply, 1);
-    return ilk__op_done(op, ILK_OK);
+    self->denied = (int)ilk__script_int(reply, 2);
+    self->is_under_way = ilk__script_int(reply, 1) != 0;
+    if (!self->is_under_way)
+        return ilk__op_done(op, ILK_OK);
+    if (self->reached > before)
+        op->deadline = ilk__deadline(self->patience_ms);
+    op->patient = 1;
+    return ilk__op_ask(op);
 }
 
 static const ilk__op_type notify_one = {.name = "signal_notify_one",
@@ -160,6 +172,7 @@ static ilk_status compose(notify_request *self)
     given->name = signal->name.data;
     given->name_len = signal->name.len;
     given->channel = signal->channel;
+    given->patience_ms = self->request.reply_timeout_ms;
     snprintf(given->id, sizeof given->id, "%s.%" PRId64 ".%" PRId64, client_id,
              signal->id, ++signal->requests);
     st = sent_key(given, client_id, signal->id, self->data_len,
@@ -174,6 +187,18 @@ static ilk_status compose(notify_request *self)
     return ILK_OK;
 }
 
+/* Some waiters have the signal, so no other status would be true. */
+static ilk_status fail_half_way(ilk__request *request, int64_t reached)
+{
+    char why[ILK_ERROR_MAX] = "";
+
+    if (request->err)
+        memcpy(why, request->err->msg, sizeof why);
+    return ilk__fail(request->err, ILK_EUNKNOWN,
+                     "%lld were reached, and others were not: %.180s",
+                     (long long)reached, why);
+}
+
 static void was_given(ilk__request *request, ilk_status status)
 {
     notify_request *self = (notify_request *)request;
@@ -181,6 +206,8 @@ static void was_given(ilk__request *request, ilk_status status)
 
     ilk__free(given->keys[SENT].data);
     request->result.number = given->reached;
+    if (status && status != ILK_ECLOSED && given->is_under_way)
+        status = fail_half_way(request, given->reached);
     if (status == ILK_OK && given->denied)
         status = ilk__fail(request->err, ILK_EAUTH,
                            "%lld reached, others not: no right to PUBLISH to "

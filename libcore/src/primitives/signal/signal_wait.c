@@ -63,6 +63,9 @@ static void ask_wait(ilk__op *op)
     choose(wait);
     ilk__script_begin(&op->command, op->type->script, wait->chosen,
                       ILK__SIGNAL_LISTS * wait->tried_count);
+    /* as the cancel, which has the keys of all names */
+    op->command.order_key = wait->keys[0].data;
+    op->command.order_key_len = wait->keys[0].len;
     ilk__wait_add_place(op);
     for (size_t i = 0; i < wait->tried_count; i++)
         ilk__command_add_str(&op->command, wait->secrets[wait->tried[i]]);
@@ -81,14 +84,19 @@ static ilk__act was_queued(ilk__op *op, const ilk__reply *reply)
     return ilk__wait_queued(op, -1, ilk__script_int(reply, 0), 1);
 }
 
-/* GONE has the number of wake-ups that follow the last signals: one from each node of
- * a cluster that has some of the names. After a repeated request some nodes have sent
- * theirs twice, so that only time says when all have come. */
+/*
+ * GONE has the number of wake-ups that follow the last signals: one from each node of
+ * a cluster that has some of the names. Only time says when all signals have come
+ * after a repeated request, when some nodes have sent theirs twice, and over several
+ * connections: a wake-up from the server may overtake a signal from its replica.
+ */
 static int under_way(const ilk__op *op, const ilk__reply *reply)
 {
+    const ilk__waiter *waiter = op->subject;
     int64_t wake_ups = ilk__script_int(reply, 0);
 
-    if (wake_ups > ILK_SIGNAL_MAX || (wake_ups > 1 && op->retried))
+    if (wake_ups > ILK_SIGNAL_MAX || (wake_ups > 1 && op->retried)
+        || waiter->shared->subscriber_count > 1)
         return INT_MAX;
     return wake_ups > 0 ? (int)wake_ups : 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_signal_lost.c -- replies, connections and servers that get lost. */
 #include "proxy_case.h"
+#include "redis/script.h"
 #include "signal_case.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Its scripts are known to the server: what is lost below did run. */
@@ -229,6 +231,34 @@ static void a_broadcast_to_the_deaf_is_not_counted(void **state)
     ilk_client_free(giver);
 }
 
+/* The first call replies that 5 have the signal and that there are more; the second one
+ * finds keys of another type. */
+static void what_fails_half_way_is_unknown(void **state)
+{
+    ilk_client *giver = open_giver();
+    ilk_signal *give = open_signal(giver, "half");
+    ilk_error err = {0};
+    int64_t reached = -1;
+    char more[64];
+
+    (void)state;
+    fixture_command(&fx, "SET ilk:signal:wait:{half} x");
+    snprintf(more, sizeof more, "*4\r\n:%d\r\n:5\r\n:1\r\n:0\r\n",
+             ILK__CODE_SIGNALLED);
+    proxy_replace(&between, "word-e", more, strlen(more));
+    assert_status(ILK_EUNKNOWN,
+                  ilk_signal_notify_all(&reached, give, "word-e", 6, &err));
+    assert_int_equal(1, proxy_struck(&between));
+    assert_int_equal(5, reached);
+    assert_non_null(strstr(err.msg, "5 were reached"));
+    assert_non_null(strstr(err.msg, "WRONGTYPE"));
+    assert_status(ILK_ETYPE,
+                  ilk_signal_notify_all(&reached, give, "x", 1, &err));
+    fixture_command(&fx, "DEL ilk:signal:wait:{half}");
+    ilk_signal_free(give);
+    ilk_client_free(giver);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_wait_whose_reply_is_lost_is_queued_once),
         cmocka_unit_test(a_wait_survives_what_happens_to_its_server),
         cmocka_unit_test(a_broadcast_to_the_deaf_is_not_counted),
+        cmocka_unit_test(what_fails_half_way_is_unknown),
     };
 
     return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);

@@ -201,12 +201,79 @@ static void a_broadcast_is_heard_while_one_connection_lives(void **state)
     ilk_client_free(client);
 }
 
+enum { WAIT_MS = 1000, LATE_MS = 1300, TOO_LATE_MS = 1800 };
+
+typedef struct waiter {
+    ilk_signal *signal;
+    ilk_status status;
+} waiter;
+
+static void *wait_once(void *arg)
+{
+    waiter *self = arg;
+    ilk_arrival *arrival = NULL;
+
+    self->status = ilk_signal_wait(&arrival, self->signal, WAIT_MS, NULL);
+    ilk_arrival_free(arrival);
+    return NULL;
+}
+
+/* Signal while the client is connected to the replica alone, whose copy comes after the
+ * wait's time. 0: the machine was too slow for this scene. */
+static int signal_over_a_slow_replica(waiter *w, ilk_signal *give)
+{
+    const int64_t began = fixture_now_ms();
+    int64_t sent, resumed;
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, wait_once, w);
+    while (fixture_int(&fx, "ZCARD ilk:signal:wait:{both}") != 1
+           && fixture_now_ms() < began + WAIT_MS)
+        fixture_sleep_ms(1);
+    (void)fixture_pause(&replica);
+    (void)report_all(give, "0");
+    sent = fixture_now_ms() - began;
+    while (fixture_now_ms() < began + LATE_MS)
+        fixture_sleep_ms(1);
+    (void)fixture_resume(&replica);
+    resumed = fixture_now_ms() - began;
+    pthread_join(thread, NULL);
+    return sent < WAIT_MS && resumed < TOO_LATE_MS;
+}
+
+static void the_copy_of_a_slow_replica_is_awaited_after_the_time(void **state)
+{
+    ilk_client *client = open_listening(), *giver = open_client();
+    ilk_signal *give = open_signal(giver, "both");
+    waiter w = {.signal = open_signal(client, "both")};
+    pthread_t thread;
+    int tries = 10;
+
+    (void)state;
+    pthread_create(&thread, NULL, wait_once, &w);
+    await_subscribers(&fx, client, 1);
+    await_subscribers(&replica, client, 1);
+    pthread_join(thread, NULL);
+    fixture_command(&fx, "CONFIG SET maxclients 1"); /* nobody comes back */
+    assert_int_equal(fixture_int(&fx, "CLIENT KILL TYPE pubsub"), 1);
+    while (tries-- && !signal_over_a_slow_replica(&w, give))
+        continue;
+    fixture_command(&fx, "CONFIG SET maxclients 10000");
+
+    assert_int_equal(w.status, ILK_OK);
+    ilk_signal_free(give);
+    ilk_signal_free(w.signal);
+    ilk_client_free(giver);
+    ilk_client_free(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_heard_once_while_one_connection_lives),
         cmocka_unit_test(none_is_heard_twice_whichever_connection_dies),
         cmocka_unit_test(a_broadcast_is_heard_while_one_connection_lives),
+        cmocka_unit_test(the_copy_of_a_slow_replica_is_awaited_after_the_time),
     };
 
     return cmocka_run_group_tests(tests, replica_setup, replica_teardown);
