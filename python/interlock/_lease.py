@@ -49,7 +49,7 @@ class Lease(LeaseBase):
         Blocks: yes; ended by a signal handler that raises, ``cancel()``,
         ``client.stop()`` and ``client.close()``. Thread: one thread at a time.
         """
-        limit = self._at_most(timeout, blocking)
+        limit = self._limit_ms(timeout, blocking)
         return self._acquire_with(limit, self._functions.acquire)
 
     def release(self) -> bool:
@@ -151,12 +151,11 @@ class Lease(LeaseBase):
 
     def _acquire_with(
         self,
-        timeout: Seconds | Unset | None,
+        limit: int,
         acquire: Callable[..., int],
         *more: Any,
     ) -> bool:
-        """Acquire with one of the C functions; ``more`` follows its timeout."""
-        limit = _ffi.timeout_ms(self._wait if timeout is UNSET else timeout)
+        """Acquire with one of the C functions; ``more`` follows its timeout in ms."""
         handle = self._live()
         self._refuse_kept()
         if self._reentrant:

@@ -143,8 +143,7 @@ class LeaseBase(ProcessBound):
         open_handle: Callable[..., int],
         *names: Any,
     ) -> None:
-        if options.wait is not None:
-            _ffi.timeout_ms(options.wait, "wait")  # checks it
+        self._wait_ms = _ffi.timeout_ms(options.wait, "wait")
         self._client = client
         self._shown = shown
         self._wait = None if options.wait is None else _ffi.as_float(options.wait)
@@ -258,13 +257,10 @@ class LeaseBase(ProcessBound):
     def _holds(self) -> Holds:
         return Holds(self._another, self._reentrant, _caller)
 
-    @staticmethod
-    def _at_most(
-        timeout: Seconds | Unset | None, blocking: bool
-    ) -> Seconds | Unset | None:
-        """Return the timeout of an acquire; ``blocking=False`` is a timeout of 0."""
+    def _limit_ms(self, timeout: Seconds | Unset | None, blocking: bool = True) -> int:
+        """The timeout of an acquire for C; ``blocking=False`` is a timeout of 0."""
         if blocking:
-            return timeout
+            return self._wait_ms if timeout is UNSET else _ffi.timeout_ms(timeout)
         if timeout is not UNSET and timeout != 0:
             raise errors.InvalidError("blocking=False allows no timeout")
         return 0

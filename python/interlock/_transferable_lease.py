@@ -50,7 +50,7 @@ class TransferableLease(TransferableLeaseBase, Lease):
         ``cancel()``, ``client.stop()`` and ``client.close()``. Thread: one thread at
         a time.
         """
-        limit = self._at_most(timeout, blocking)
+        limit = self._limit_ms(timeout, blocking)
         if ttl is None:
             return self._acquire_with(limit, self._functions.acquire)
         lease = _ffi.lease_ms(ttl)

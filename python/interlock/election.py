@@ -94,7 +94,7 @@ class Election(ElectionBase, Lease):
         Blocks: yes; ended by a signal handler that raises, ``cancel()``,
         ``client.stop()`` and ``client.close()``. Thread: one thread at a time.
         """
-        return self._acquire_with(timeout, self._functions.acquire)
+        return self._acquire_with(self._limit_ms(timeout), self._functions.acquire)
 
     def adopt(self, token: str | bytes) -> bool:
         """Take back the leadership of a collected object of this client.

@@ -57,7 +57,7 @@ class Lease(LeaseBase):
         self, timeout: Seconds | Unset | None = UNSET, *, blocking: bool = True
     ) -> bool:
         """As in :mod:`interlock`. A cancelled task holds nothing."""
-        return await self._acquire(self._at_most(timeout, blocking))
+        return await self._acquire(self._limit_ms(timeout, blocking))
 
     async def release(self) -> bool:
         """As in :mod:`interlock`. Cancelling its task does not stop it."""
@@ -127,8 +127,7 @@ class Lease(LeaseBase):
         except errors.Error as failure:
             return failure
 
-    async def _acquire(self, timeout: Seconds | Unset | None, *more: Any) -> bool:
-        limit = _ffi.timeout_ms(self._wait if timeout is UNSET else timeout)
+    async def _acquire(self, limit: int, *more: Any) -> bool:
         handle = self._live()
         self._refuse_kept()
         if self._reentrant:
@@ -186,11 +185,11 @@ class TransferableLease(TransferableLeaseBase, Lease):
         ttl: Seconds | None = None,
     ) -> bool:
         """As in :mod:`interlock`. A cancelled task holds nothing."""
-        timeout = self._at_most(timeout, blocking)
+        limit = self._limit_ms(timeout, blocking)
         lease = _ffi.lease_ms(ttl)
         if self._unconfirmed is not None:
             await self._confirm()
-        return await self._acquire(timeout, lease)
+        return await self._acquire(limit, lease)
 
     async def release(self, *, confirm: bool = True) -> bool:
         """As in :mod:`interlock`. Cancelling its task does not stop it."""

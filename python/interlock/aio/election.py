@@ -37,7 +37,7 @@ class Election(ElectionBase, Lease):
         A cancelled task leaves the wait queue and does not lead, unless this
         candidate led before.
         """
-        return await self._acquire(timeout)
+        return await self._acquire(self._limit_ms(timeout))
 
     async def adopt(self, token: str | bytes) -> bool:
         """As in :mod:`interlock`."""
