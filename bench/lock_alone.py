@@ -28,6 +28,7 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     for cpus, where, least in ((SAME, "one core", 2.0), (OTHER, "two cores", 1.3)):
         one_thread(report, sides, given.rounds, cpus, where, least)
     eight_threads(report, sides, given.rounds)
+    few_threads(report, sides, given.rounds)
     sixty_four_threads(report, sides, given.rounds)
 
 
@@ -124,6 +125,23 @@ def eight_threads(report: Report, sides: Sides, rounds: int) -> None:
     report.row("8 threads, one Python process: ours", ours, "/s")
     report.row("8 threads, one Python process: redis-py Lock", redis_py, "/s")
     report.row("    ours / redis-py", ours / redis_py, "x", ">= 6")
+
+
+def few_threads(report: Report, sides: Sides, rounds: int) -> None:
+    """Threads on one client against threads with a client each."""
+    for threads in (2, 4, 8, 16):
+        results = in_turns(
+            rounds,
+            c=lambda n=threads: sides.c(ANY, n),
+            c_each=lambda n=threads: sides.c(ANY, n, "each"),
+            python=lambda n=threads: sides.python("interlock", ANY, n),
+            python_each=lambda n=threads: sides.python("interlock-each", ANY, n),
+        )
+        report.raw[f"{threads} threads"] = results
+        c, c_each, python, each = (median(r, "per_s") for r in results.values())
+        what = f"{threads} threads, one client / a client each"
+        report.row(f"{what}: C", c / c_each, "x", ">= 1.0")
+        report.row(f"{what}: Python", python / each, "x", ">= 1.0")
 
 
 def sixty_four_threads(report: Report, sides: Sides, rounds: int) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The calls of each Python side, each with its defaults, on one connection.
 
-KIND is interlock, interlock-unconfirmed or the name of a peer. A side that
-polls without a period of its own polls every POLL seconds, as redis-semaphore does
-by default.
+KIND is interlock, interlock-unconfirmed, interlock-each (a client for each) or the
+name of a peer. A side that polls without a period of its own polls every POLL seconds,
+as redis-semaphore does by default.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ def locks(kind: str, url: str) -> Make:
     if kind.startswith("interlock"):
         import interlock
 
-        client = interlock.connect(url)
+        shared = None if kind == "interlock-each" else interlock.connect(url)
         unconfirmed = kind == "interlock-unconfirmed"
 
         def make(name: str, ttl: float = LEASE) -> Pair:
+            client = shared or interlock.connect(url)
             lock = client.lock(name, ttl=ttl)
             if unconfirmed:
                 return lock.acquire, functools.partial(lock.release, confirm=False)
