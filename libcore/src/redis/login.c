@@ -294,6 +294,10 @@ static ilk_status add_next(ilk__login *login, ilk__buf *out, ilk_error *err)
     ilk_status status = ILK_OK;
     int kills = login->sent[0] == LIST && login->broken == ILK__BROKEN_OPEN;
 
+    if (login->replaces.id == login->number.id && login->number.id != 0) {
+        login->left_open = 0; /* the server has been restarted */
+        return ILK_OK;
+    }
     if (!kills
         && (!begins || login->replaces.id == 0 || login->name[0] == '\0'))
         return ILK_OK;

@@ -26,7 +26,8 @@
  *
  * n is the old connection's client id. A server that was restarted counts ids
  * from the beginning, so that n may be somebody else's connection now: round 4
- * is left out unless connection n has our name and is old enough.
+ * is left out unless connection n has our name and is old enough. If n is the new
+ * connection's own id, both rounds are left out.
  *
  * After a failover the new connection leads to another server, and rounds 3 and
  * 4 are left out (conn.c): n means nothing there. Commands that are still in a

@@ -268,6 +268,19 @@ static void a_younger_one_of_that_number_is_left_alone(void **state)
     expect_no_kill(*state, "id=12 addr=h:1 name=m age=37 idle=0\n", 0);
 }
 
+/* A server that was started anew may also have given it to this connection. */
+static void one_of_our_own_number_is_gone(void **state)
+{
+    talk *t = *state;
+
+    begin_again(t, "n");
+    assert_int_equal(answer(t, "%2\r\n+proto\r\n:3\r\n+id\r\n:12\r\n", NULL),
+                     ILK_EAGAIN);
+    assert_int_equal(answer(t, ":12\r\n", NULL), ILK_OK);
+    assert_string_equal(said(t), "");
+    assert_false(t->login.left_open);
+}
+
 /* Its name may have been refused, so it may be ours. */
 static void one_of_another_name_is_left_open(void **state)
 {
@@ -457,6 +470,7 @@ int main(void)
         TEST(one_that_is_still_there_is_left_open),
         TEST(one_that_is_gone_needs_no_kill),
         TEST(a_younger_one_of_that_number_is_left_alone),
+        TEST(one_of_our_own_number_is_gone),
         TEST(one_of_another_name_is_left_open),
         TEST(a_missing_right_to_close_it_is_no_failure),
         TEST(one_without_a_name_is_not_looked_for),
