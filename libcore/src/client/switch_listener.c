@@ -23,8 +23,8 @@ struct ilk__switch_listener {
     ilk__url url;
     const ilk__target *service; /* the client's target */
     unsigned sentinel;
-    int greeted;    /* the reply to the first command has come */
-    int subscribed; /* a reply other than an error has come */
+    int answered;   /* the first two commands' replies that have come */
+    int subscribed; /* a reply other than an error has come after them */
     int pinged;     /* a PING has no reply yet */
     int64_t due;    /* the next PING, or the end of patience */
 };
@@ -149,31 +149,42 @@ static const char *value_of(const ilk__reply *reply, const char *key)
     return "";
 }
 
-/* The state of the service: returns 1 if it is news. A sentinel that refuses to
- * say is good enough to listen to. */
-static int read_state(ilk__switch_listener *listener, const ilk__reply *reply)
+/* SENTINEL MASTER. A sentinel that refuses to say is good enough to listen to. */
+static void read_epoch(ilk__switch_listener *listener, const ilk__reply *reply)
 {
     ilk__primary *primary = listener->service->primary;
-    const char *host, *epoch_text;
-    int port;
+    const char *text;
     int64_t epoch;
 
     if (reply->type != ILK__REPLY_ARRAY)
-        return 0;
-    host = value_of(reply, "ip");
-    epoch_text = value_of(reply, "config-epoch");
-    epoch = ilk__text_number((ilk__span){epoch_text, strlen(epoch_text)},
-                             INT64_MAX / 16);
-    if (epoch < 0 || !ilk__is_address(host, value_of(reply, "port"), &port))
-        return 0;
+        return;
+    text = value_of(reply, "config-epoch");
+    epoch = ilk__text_number((ilk__span){text, strlen(text)}, INT64_MAX / 16);
+    if (epoch < 0)
+        return;
     if (epoch < atomic_load(&primary->epoch)) {
         ilk__async_conn_break(&listener->connection,
                               "the sentinel is behind the others");
         lost(listener);
-        return 0;
+        return;
     }
     atomic_store(&primary->epoch, epoch);
-    ilk__primary_switched(primary, listener->sentinel, host, port);
+}
+
+/*
+ * The primary: returns 1 if it is news. It is not read from SENTINEL MASTER: the
+ * sentinel that carries out a failover already has the new epoch there, but the
+ * former primary, until all replicas follow the new one.
+ */
+static int read_primary(ilk__switch_listener *listener, const ilk__reply *reply)
+{
+    int port;
+    const char *host = ilk__sentinel_address(reply, &port);
+
+    if (!host)
+        return 0;
+    ilk__primary_switched(listener->service->primary, listener->sentinel, host,
+                          port);
     return 1;
 }
 
@@ -195,9 +206,11 @@ static int on_reply(ilk__switch_listener *listener, const ilk__reply *reply)
 
     listener->pinged = 0;
     listener->due = ilk__now_ms() + SILENCE_MS;
-    if (!listener->greeted && reply->type != ILK__REPLY_PUSH) {
-        listener->greeted = 1;
-        return read_state(listener, reply);
+    if (listener->answered < 2 && reply->type != ILK__REPLY_PUSH) {
+        if (listener->answered++ == 1)
+            return read_primary(listener, reply);
+        read_epoch(listener, reply);
+        return 0;
     }
     if (reply->type == ILK__REPLY_ERROR && !listener->subscribed)
         refused(listener, reply);
@@ -229,11 +242,14 @@ static void send_words(ilk__switch_listener *listener, const char *first,
 
 static void came_up(ilk__switch_listener *listener)
 {
-    listener->greeted = listener->subscribed = 0;
+    const char *service = listener->service->url->sentinels->service;
+
+    listener->answered = listener->subscribed = 0;
     listener->pinged = 1; /* the first reply is as good as a PONG */
     listener->due = ilk__now_ms() + PONG_MS;
-    send_words(listener, "SENTINEL", "MASTER",
-               listener->service->url->sentinels->service);
+    send_words(listener, "SENTINEL", "MASTER", service);
+    if (listener->connection.up)
+        send_words(listener, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service);
     if (listener->connection.up)
         send_words(listener, "SUBSCRIBE", "+switch-master", "+promoted-slave");
 }

@@ -61,6 +61,21 @@ int ilk__is_address(const char *host, const char *port, int *out_port)
     return *out_port > 0 && strlen(host) < HOST_ROOM && ilk__url_is_host(host);
 }
 
+const char *ilk__sentinel_address(const ilk__reply *reply, int *out_port)
+{
+    const ilk__reply *host, *port;
+
+    if (reply->type != ILK__REPLY_ARRAY || reply->count != 2)
+        return NULL;
+    host = reply->items[0];
+    port = reply->items[1];
+    if (host->type != ILK__REPLY_STR || port->type != ILK__REPLY_STR
+        || strlen(host->str) != host->len
+        || !ilk__is_address(host->str, port->str, out_port))
+        return NULL;
+    return host->str;
+}
+
 void ilk__sentinel_url(ilk__url *out, const ilk__url *url, size_t sentinel)
 {
     const ilk__url_sentinels *sentinels = url->sentinels;
@@ -180,20 +195,18 @@ static ilk_status send_question(ilk__sentinel_search *search, ilk_error *err)
 static ilk_status read_answer(ilk__sentinel_search *search,
                               const ilk__reply *reply, ilk_error *err)
 {
+    const char *host;
+
     if (reply->type == ILK__REPLY_PUSH)
         return ILK_EAGAIN;
     if (reply->type == ILK__REPLY_ERROR)
         return ilk__reply_error(reply, err);
     if (reply->type == ILK__REPLY_NIL)
         return ilk__fail(err, ILK_ECONN, "it does not know the service");
-    if (reply->type != ILK__REPLY_ARRAY || reply->count != 2
-        || reply->items[0]->type != ILK__REPLY_STR
-        || reply->items[1]->type != ILK__REPLY_STR
-        || strlen(reply->items[0]->str) != reply->items[0]->len
-        || !ilk__is_address(reply->items[0]->str, reply->items[1]->str,
-                            &search->port))
+    host = ilk__sentinel_address(reply, &search->port);
+    if (host == NULL)
         return ilk__fail(err, ILK_ECONN, "its answer is no address");
-    memcpy(search->host, reply->items[0]->str, reply->items[0]->len + 1);
+    memcpy(search->host, host, strlen(host) + 1);
     return ILK_OK;
 }
 

@@ -14,6 +14,7 @@
 #define ILK__SENTINEL_H
 
 #include "net/url.h"
+#include "reply.h"
 
 #include <stdatomic.h>
 
@@ -40,6 +41,10 @@ uint64_t ilk__server_hash(const char *host, int port);
 
 /* Whether the texts are a host and a port as a server may have them. */
 int ilk__is_address(const char *host, const char *port, int *out_port);
+
+/* The host in a reply to SENTINEL GET-MASTER-ADDR-BY-NAME, and its port. It points into
+ * the reply. NULL: the reply is no address. */
+const char *ilk__sentinel_address(const ilk__reply *reply, int *out_port);
 
 /* The settings for connections to one sentinel: those of the URL, but for
  * address, login and database. `out` borrows all texts. */

@@ -4,7 +4,7 @@
  * threads, its event loop and its keeper. Two servers without a link between
  * them take turns as the primary, so that it shows on which one a lock lies.
  */
-/* link: -Wl,--wrap=ilk__conn_open */
+/* link: -Wl,--wrap=ilk__conn_open -Wl,--wrap=ilk__primary_switched */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "client/client.h"
@@ -30,6 +30,7 @@ static ilk_client *client;
 static _Atomic int over;
 
 static _Atomic int switch_at_open;
+static _Atomic int opened; /* call lanes */
 
 ilk_status __real_ilk__conn_open(ilk__conn **out, const ilk__target *target,
                                  const ilk__conn_number *replaces,
@@ -45,11 +46,27 @@ ilk_status __wrap_ilk__conn_open(ilk__conn **out, const ilk__target *target,
 {
     ilk_status st = __real_ilk__conn_open(out, target, replaces, deadline, err);
 
+    atomic_fetch_add(&opened, st == ILK_OK);
     if (st == ILK_OK && atomic_exchange(&switch_at_open, 0)) {
         fake_sentinel_switch(&sentinel, two.port, NULL);
         ilk__primary_switched(target->primary, 0, "127.0.0.1", two.port);
     }
     return st;
+}
+
+/* What the keeper has read of the primary, last. */
+static _Atomic int port_read;
+
+void __real_ilk__primary_switched(ilk__primary *primary, unsigned from,
+                                  const char *host, int port);
+void __wrap_ilk__primary_switched(ilk__primary *primary, unsigned from,
+                                  const char *host, int port);
+
+void __wrap_ilk__primary_switched(ilk__primary *primary, unsigned from,
+                                  const char *host, int port)
+{
+    __real_ilk__primary_switched(primary, from, host, port);
+    atomic_store(&port_read, port);
 }
 
 static int setup(void **state)
@@ -281,6 +298,28 @@ static void a_switch_when_the_lane_has_just_come_up(void **state)
     assert_true(is_at(&two, "c"));
 }
 
+/* The sentinel has promoted the new primary, and the replicas do not follow it yet. */
+static void a_failover_under_way_ends_no_connection_to_the_new_primary(
+    void **state)
+{
+    int64_t until = fixture_now_ms() + patience(10000);
+
+    (void)state;
+    atomic_store(&sentinel.former, one.port);
+    fake_sentinel_switch(&sentinel, two.port, NULL);
+    assert_true(fixture_int(&one, "CLIENT KILL TYPE normal SKIPME yes") > 0);
+    atomic_store(&port_read, 0);
+    atomic_store(&opened, 0);
+    acquire("a");
+    await_subscription();
+    while (atomic_load(&port_read) == 0 && fixture_now_ms() < until)
+        fixture_sleep_ms(2);
+    assert_int_equal(atomic_load(&port_read), two.port);
+    acquire("b");
+    assert_true(is_at(&two, "a") && is_at(&two, "b"));
+    assert_int_equal(atomic_load(&opened), 1);
+}
+
 /* Without news: the old server ends its connections, as Sentinel has it do. */
 static void a_connection_that_ends_is_opened_at_the_new_primary(void **state)
 {
@@ -440,6 +479,7 @@ int main(void)
         TEST(a_switch_before_the_subscription_is_found),
         TEST(a_sentinel_behind_the_others_is_not_followed),
         TEST(a_switch_when_the_lane_has_just_come_up),
+        TEST(a_failover_under_way_ends_no_connection_to_the_new_primary),
         TEST(a_connection_that_ends_is_opened_at_the_new_primary),
         TEST(a_hold_that_the_new_primary_lacks_is_lost),
         TEST(a_child_finds_the_primary_anew),

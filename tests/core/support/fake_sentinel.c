@@ -37,6 +37,14 @@ static void subscribe(fake_sentinel *s, talk *t, char *const *words, int count)
     atomic_fetch_add(&s->subscribers, 1);
 }
 
+/* A failover is not over before all replicas follow the new primary. */
+static int port_of_state(fake_sentinel *s)
+{
+    const int former = atomic_load(&s->former);
+
+    return former ? former : atomic_load(&s->primary);
+}
+
 static void reply(fake_sentinel *s, talk *t, char *const *words, int count)
 {
     char line[128], port[16];
@@ -51,7 +59,7 @@ static void reply(fake_sentinel *s, talk *t, char *const *words, int count)
         snprintf(line, sizeof line,
                  "*6\r\n+ip\r\n+127.0.0.1\r\n+port\r\n+%d\r\n"
                  "+config-epoch\r\n+%d\r\n",
-                 atomic_load(&s->primary), atomic_load(&s->epoch));
+                 port_of_state(s), atomic_load(&s->epoch));
         atomic_fetch_add(&s->states, 1);
         answer(t->fd, line);
     } else if (strcmp(words[0], "SENTINEL") == 0) {
