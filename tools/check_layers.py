@@ -73,7 +73,7 @@ def include_faults(src: Path, layers: Layers) -> Iterator[str]:
             elif other == folder:
                 yield f"{place}: {name} is in the same folder, its bare name will do"
             elif not layers.line(other) or not layers.may_use(folder, other):
-                yield f"{place}: includes {name}, {folder} is not above {other}"
+                yield f"{place}: includes {name}, {folder} does not come after {other} in LAYERS"
             elif PRIVATE.search(name):
                 yield f"{place}: includes {name}, which is private to {other}"
 
@@ -106,7 +106,7 @@ def symbol_faults(src: Path, layers: Layers, objects: Path) -> Iterator[str]:
         if kind != "U" or not layers.line(folder):
             continue
         if name in home and not layers.may_use(folder, home[name]):
-            yield f"{path}: uses {name}, {folder} is not above {home[name]}"
+            yield f"{path}: uses {name}, {folder} does not come after {home[name]} in LAYERS"
         for word, calls in CALLS.items():
             called = re.fullmatch(f"_*({calls})(_chk)?", name)
             if called and not layers.allows(folder, word):

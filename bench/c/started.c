@@ -133,16 +133,17 @@ static void waits(const line *asked)
     ilk_client_stats stats = {.size = sizeof stats};
     ilk_notification notification = {.size = sizeof notification};
     struct pollfd pfd = {.fd = news, .events = POLLIN};
-    long before;
+    long before, idle;
     seat holder = {0};
 
     open_seat(&holder, asked->word[1]);
     must(ilk_lock_acquire(holder.lock, -1, &err), "hold");
     before = resident();
-    for (int i = 0; i < depth; i++) {
+    for (int i = 0; i < depth; i++)
         open_seat(&seats[i], asked->word[1]);
+    idle = resident();
+    for (int i = 0; i < depth; i++)
         start(&seats[i]);
-    }
     while (stats.waits < depth) {
         poll(&pfd, 1, 10);
         while (ilk_client_next_notification(client, &notification, NULL)
@@ -150,8 +151,9 @@ static void waits(const line *asked)
             continue;
         must(ilk_client_get_stats(client, &stats, &err), "stats");
     }
-    printf("{\"bytes\": %.0f, \"heap\": %.0f}\n",
+    printf("{\"bytes\": %.0f, \"idle_bytes\": %.0f, \"heap\": %.0f}\n",
            (double)(resident() - before) / depth,
+           (double)(idle - before) / depth,
            (double)mallinfo2().uordblks / depth);
     fflush(stdout);
 }

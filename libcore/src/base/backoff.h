@@ -6,10 +6,11 @@
  * A growing pause doubles up to a limit. Half of each pause is random (jitter),
  * so that clients which failed at the same time do not retry at the same time.
  *
- * Elsewhere are: the renewal of a lease, which is repeated after a tenth of it
- * (wait/lease.c); the polling of the embedded server's lock file and socket,
- * which other processes of the machine change (embedded/); and the pause of
- * Python's asynchronous worker (interlock/aio/worker.py).
+ * Not here is what only one file or folder knows: the renewal of a lease, which is
+ * repeated after a tenth of it (wait/lease.c); the embedded server's files and socket,
+ * which other processes change (embedded/); the pauses of a quorum, a ring and the
+ * backends (quorum/, ring/, libcore/backends); and those of Python's transactions and
+ * asynchronous worker. docs/connections.md lists all but the backends'.
  */
 #ifndef ILK__BACKOFF_H
 #define ILK__BACKOFF_H

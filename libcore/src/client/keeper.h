@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * keeper.h -- the client's background thread. It runs renewals, refreshes and
- * cancels as in-flight operations, receives the inbox, and fires timers. The
- * first wait, or the first lease that must be renewed, starts it; it is never
- * started in a child after fork. It blocks all OS signals.
+ * cancels as in-flight operations, receives the inbox, and fires timers. It is
+ * started by the first request that needs it (a wait, an acquire of a lease that is
+ * to be renewed or confirmed, a command that must be repeated until it is confirmed,
+ * a listener, a started operation), and never in a child after fork. It blocks all
+ * OS signals.
  */
 #ifndef ILK__KEEPER_H
 #define ILK__KEEPER_H

@@ -184,9 +184,9 @@ void ilk__cluster_break(ilk__cluster_node *node, const char *why);
 
 void ilk__cluster_subscribe(void *self, ilk__span channel, int is_pattern,
                             int begins);
-/* A message of a pattern is published by anyone, and no request of ours comes before
- * it: its subscription is confirmed when all primaries have it, after a second when
- * one has, which the others pass their messages on to. */
+/* Anyone may publish a message for a pattern, and no request of ours comes before it.
+ * So a subscription to a pattern is confirmed when all primaries have it; after a
+ * second one of them is enough, because the others forward their messages to it. */
 void ilk__cluster_await_patterns(void *self, ilk__gateway_request *request);
 void ilk__cluster_confirm_patterns(ilk__cluster *cluster);
 int64_t ilk__cluster_patterns_due(const ilk__cluster *cluster);

@@ -14,9 +14,10 @@
  *
  * A backend can rely on this:
  *
- *     the requests that have one token (a wait for signals: one entry) come one after another: the next one is
- *     called when the one before has its reply. After an error the store may still execute
- *     that one, and the backend keeps their order
+ *     requests with the same token (waits for signals: with the same entry) come one
+ *     after another: the next one is called when the one before has its reply. After
+ *     an error reply the store may still execute the earlier one; then it is the
+ *     backend that must keep their order
  *     the requests of one connection that have a key in common are called in
  *     their order; unless it keeps_order, each when the one before has its reply
  *     (but those about two members of one group have no such order)
@@ -70,8 +71,8 @@ typedef struct ilk__backend {
     uint32_t offers;                 /* ILK_OFFER_... bits */
     int keeps_order; /* the store executes requests with a common key in the
                            order of their calls */
-    /* The keys of a request that decide on its order, of which requests of different
-     * values are not to share one. NULL: all. */
+    /* The keys that order a request: requests with one of them in common keep their
+     * order, so requests about different values must have none in common. NULL: all. */
     void (*ordered_keys)(const ilk__gateway_request *request, size_t *out_first,
                          size_t *out_count);
     ilk_status (*open)(void **out, ilk__gateway *gateway, const ilk__url *url,

@@ -11,14 +11,17 @@
  *   ilk__hold_kind ----->  which scripts, which keys, which error texts
  *
  *   acquire:  enter > wait -------> extend > keep > leave
+ *                      |              +- left out, unless the wait was granted a
+ *                      |              |  shorter lease (ILK__GRANT_MS)
  *                      |              +- lost before the extend: wait again
  *                      |              +- min_replicas: confirm instead of extend;
  *                      |                 too few: give back, wait again
  *                      +- EINTR: suspended, the entry keeps its place; the next
  *                                acquire resumes it, any other request ends it
  *   release:  enter > send -> claim > leave
- *                      |        +- repeated until the server has looked at
- *                      |           every waiter that may be served now
+ *                      |        +- only if the script stopped at its limit of
+ *                      |           waiters; repeated until it has looked at every
+ *                      |           one that may be served now
  *                      +- retried under the same token until a reply arrives
  *
  * A release is also sent for a LOST lease: the server may still have it.

@@ -10,7 +10,11 @@
  *     error NOSCRIPT                         only_once: fail (ILK_EUNKNOWN), for
  *                                            an error has no number and may be
  *                                            another's; else send a copy as EVAL
+ *                                            (a hasty op has one copy, no pauses)
+ *     no reply by the deadline, closed,      fail
+ *     refused login
  *     error BUSY, LOADING                    retry with pauses if patient
+ *     error ILKNOQUORUM, from a gateway      the same
  *     error ILKDOWN, from a gateway          as a connection that cannot be
  *                                            opened
  *     other errors                           fail

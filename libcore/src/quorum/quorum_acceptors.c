@@ -371,8 +371,8 @@ static void make_ready(ilk__quorum *quorum, int64_t now)
             ilk__acceptor_order(&quorum->nodes[i], "ready", list, now);
 }
 
-/* A node that was away when others got a later edition, or all but the first one, when
- * somebody has begun to give it to them. */
+/* Give the latest edition to each node that lacks it: it was away when others got it, or
+ * somebody has just begun to give it to them. */
 static void move_on(ilk__quorum *quorum, int64_t now)
 {
     for (size_t i = 0; i < quorum->count; i++) {

@@ -137,12 +137,12 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
     ilk_status st = ilk__parker_init(&self.parker, err);
 
     if (st) {
-        ilk__lane_answered(call->unanswered);
+        ilk__lane_answered(call->group);
         return st;
     }
     call->reply = NULL;
     call->may_have_run = 0;
-    self.unanswered = call->unanswered;
+    self.group = call->group;
     pthread_mutex_lock(&lane->mutex);
     st = ilk__lane_come_up(lane, ilk__sooner(call->deadline, call->patience),
                            err);
@@ -154,7 +154,7 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
         if (st == ILK_OK)
             st = outcome(&self, call, err);
     } else {
-        ilk__lane_answered(call->unanswered);
+        ilk__lane_answered(call->group);
         ilk__lane_unlock(lane);
     }
     ilk__parker_destroy(&self.parker);
@@ -185,21 +185,20 @@ static void drain(ilk__lane *lane)
 }
 
 ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
-                               ilk__ensured *ensured,
-                               _Atomic uint32_t *unanswered)
+                               ilk__ensured *ensured, _Atomic uint32_t *group)
 {
     ilk__lane_slot *slot = ilk__calloc(1, sizeof *slot);
     ilk_status st = ILK_ECONN;
     int64_t connects;
 
     if (!slot) {
-        ilk__lane_answered(unanswered);
+        ilk__lane_answered(group);
         if (ensured)
             ensured->ended(ensured, ILK_ENOMEM);
         return ILK_ENOMEM;
     }
     slot->ensured = ensured;
-    slot->unanswered = unanswered;
+    slot->group = group;
     pthread_mutex_lock(&lane->mutex);
     ilk__lane_set_abandoned(lane, slot);
     connects = lane->traffic.connects;

@@ -6,7 +6,7 @@
  *
  * A caller appends its command to `pending`. It then writes all pending
  * commands as one batch, unless another thread is writing (that thread goes on
- * with them) or ILK__LANE_BATCHES batches are unanswered. A caller that finds
+ * with them) or ILK__LANE_BATCHES batches have no reply. A caller that finds
  * no leader becomes the leader: it reads replies for all callers until its own
  * has come, and then passes leadership on. A single caller thus needs no thread
  * switch, and many callers form a pipeline.
@@ -37,9 +37,9 @@ typedef struct ilk__lane_call {
     const ilk__command *command;
     int64_t deadline; /* of the caller; then the slot is abandoned */
     int64_t patience; /* with the server; then the connection is closed, too */
-    /* Made less by one when the reply comes, or when none can come any more, which
-     * may be after the call; NULL: nothing is counted. */
-    _Atomic uint32_t *unanswered;
+    /* Decremented when the reply comes, or when none can come any more, which may be
+     * after the call; NULL: nothing is counted. */
+    _Atomic uint32_t *group;
     ilk__lane *lane;   /* out, of ilk__lanes_call(): the lane that it took */
     ilk__reply *reply; /* out: with ILK_OK; the caller frees it */
     int may_have_run;  /* out: if it failed; 1: it may have been executed */
@@ -61,14 +61,13 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
  * reply, which the next leader drops. If the socket is full, the next call
  * sends the rest. ILK_ECONN when the lane is down. The lane takes over the
  * ensured command (may be NULL) in any case, and may have called its `ended`
- * before this returns. `unanswered` as in ilk__lane_call.
+ * before this returns. `group` as in ilk__lane_call.
  */
 ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
-                               ilk__ensured *ensured,
-                               _Atomic uint32_t *unanswered);
+                               ilk__ensured *ensured, _Atomic uint32_t *group);
 
 /* Make the count of a call less by one; NULL is ignored. */
-void ilk__lane_answered(_Atomic uint32_t *unanswered);
+void ilk__lane_answered(_Atomic uint32_t *group);
 
 /* Connect if the lane is down; until deadline at most. */
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);

@@ -50,8 +50,8 @@ typedef struct ilk__lane_slot {
     int parked;    /* see above */
     int abandoned; /* no caller waits: the reply and the slot are freed; set by
                       ilk__lane_set_abandoned() */
-    ilk__ensured *ensured;        /* of an abandoned slot, or NULL */
-    _Atomic uint32_t *unanswered; /* the call's */
+    ilk__ensured *ensured;   /* of an abandoned slot, or NULL */
+    _Atomic uint32_t *group; /* the call's */
 } ilk__lane_slot;
 
 /* A thread that waits until the lane is up, or until it may open it. */
@@ -70,7 +70,7 @@ struct ilk__lane {
     ilk__buf pending;    /* commands that no batch contains yet */
     ilk__buf writing;    /* the batch under way, less the bytes already sent */
     int64_t next_number; /* of the next request */
-    int unanswered;      /* batches without their last reply */
+    int batches;         /* those without their last reply */
     ilk__lane_slot *first, *last;
     ilk__lane_slot *owed, **owed_end; /* done; unlock() wakes their callers */
     ilk__ensured *ended;              /* unlock() calls their `ended` */

@@ -27,7 +27,7 @@ void ilk__lane_close_if_unused(ilk__lane *lane)
     lane->traffic.connected = 0;
     ilk__buf_drop(&lane->pending, ilk__buf_len(&lane->pending));
     ilk__buf_drop(&lane->writing, ilk__buf_len(&lane->writing));
-    lane->unanswered = 0;
+    lane->batches = 0;
     if (lane->state == ILK__LANE_BROKEN)
         lane->state = ILK__LANE_DOWN;
     ilk__lane_wake_newcomers(lane);

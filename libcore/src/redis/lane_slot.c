@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-void ilk__lane_answered(_Atomic uint32_t *unanswered)
+void ilk__lane_answered(_Atomic uint32_t *group)
 {
-    if (unanswered)
-        atomic_fetch_sub(unanswered, 1);
+    if (group)
+        atomic_fetch_sub(group, 1);
 }
 
 void ilk__lane_set_abandoned(ilk__lane *lane, ilk__lane_slot *slot)
@@ -45,7 +45,7 @@ static void finish_abandoned(ilk__lane *lane, ilk__lane_slot *slot,
  */
 void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status)
 {
-    ilk__lane_answered(slot->unanswered);
+    ilk__lane_answered(slot->group);
     if (slot->abandoned) {
         finish_abandoned(lane, slot, status);
         return;

@@ -7,7 +7,7 @@
  *     lead_once  polls, receives, and gives each reply to the first slot
  *     resign     wakes the caller that is to lead next
  *
- * The limit on unanswered batches makes commands gather in `pending` while the
+ * The limit on batches without a reply makes commands gather in `pending` while the
  * server is busy, so that the next batch is larger.
  */
 #include "lane_internal.h"
@@ -55,13 +55,13 @@ static void begin_batch(ilk__lane *lane)
     lane->writing = lane->pending;
     lane->pending = empty;
     lane->last->ends_batch = 1;
-    lane->unanswered++;
+    lane->batches++;
     lane->traffic.writes++;
 }
 
 /*
  * Write the rest of the last batch, then new batches; `force` ignores the limit
- * on unanswered ones. Bytes that the socket did not accept stay in `writing`,
+ * on those without a reply. Bytes that the socket did not accept stay in `writing`,
  * and the leader flushes again when the socket is writable.
  */
 void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
@@ -74,7 +74,7 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
 
         if (!ilk__buf_len(&lane->writing) && !ilk__conn_unsent(lane->conn)) {
             if (!ilk__buf_len(&lane->pending)
-                || (lane->unanswered >= ILK__LANE_BATCHES && !force))
+                || (lane->batches >= ILK__LANE_BATCHES && !force))
                 return;
             begin_batch(lane);
         }
@@ -112,7 +112,7 @@ static void deliver(ilk__lane *lane, ilk__reply *reply)
     if (!lane->first)
         lane->last = NULL;
     if (p->ends_batch)
-        lane->unanswered--;
+        lane->batches--;
     p->reply = reply;
     ilk__lane_finish(lane, p, ILK_OK);
 }

@@ -11,8 +11,8 @@
 
 enum {
     GROUPS = 256, /* of slots; two slots of one group also share a lane */
-    CROWDED =
-        16,    /* calls that found all lanes taken before one more is opened */
+    /* calls that find all lanes taken before one more is opened */
+    CROWDED = 16,
     MANY = 12, /* calls on the first lane that make a pipeline */
     LANE_SHIFT = 24
 };
@@ -39,7 +39,7 @@ struct ilk__lanes {
     _Atomic int32_t crowded;
     /* For each group of slots: how many of its commands have no reply, and above
      * LANE_SHIFT the lane that they took. */
-    _Atomic uint32_t unanswered[GROUPS];
+    _Atomic uint32_t groups[GROUPS];
     opening opening;
 };
 
@@ -140,7 +140,7 @@ static _Atomic uint32_t *group_of(ilk__lanes *lanes, const ilk__command *c)
         return NULL;
     if (!key.at)
         key = (ilk__span){c->argv[KEY], c->lens[KEY]};
-    return &lanes->unanswered[ilk__slot_of(key) % GROUPS];
+    return &lanes->groups[ilk__slot_of(key) % GROUPS];
 }
 
 /* Count one more command of the group. Returns its lane: `idle`, unless others of
@@ -156,9 +156,10 @@ static size_t join_group(_Atomic uint32_t *group, size_t idle)
     return next >> LANE_SHIFT;
 }
 
-/* Claim a lane that is up and that no call is on. If there is none, or if the first one
- * that is up has many calls, claim that one. If none is up, claim the first one. */
-static size_t claim_lane(ilk__lanes *lanes)
+/* Choose a lane that is up and that no call is on, and count the call there. If there is
+ * none, or if the first one that is up has many calls, choose that one. If none is up,
+ * choose the first one. */
+static size_t choose_lane(ilk__lanes *lanes)
 {
     size_t first = lanes->count;
 
@@ -185,12 +186,12 @@ static size_t claim_lane(ilk__lanes *lanes)
 /* Take the lane for a command of this group (NULL: of none), which is counted. */
 static size_t take_lane(ilk__lanes *lanes, _Atomic uint32_t *group)
 {
-    const size_t claimed = claim_lane(lanes);
-    const size_t at = group ? join_group(group, claimed) : claimed;
+    const size_t chosen = choose_lane(lanes);
+    const size_t at = group ? join_group(group, chosen) : chosen;
 
-    if (at != claimed) {
+    if (at != chosen) {
         atomic_fetch_add(&lanes->calls[at], 1);
-        atomic_fetch_sub(&lanes->calls[claimed], 1);
+        atomic_fetch_sub(&lanes->calls[chosen], 1);
     }
     return at;
 }
@@ -249,7 +250,7 @@ ilk_status ilk__lanes_call(ilk__lanes *lanes, ilk__lane_call *call,
     ilk_status st;
 
     call->lane = lanes->all[at];
-    call->unanswered = group;
+    call->group = group;
     tend_others(lanes, at);
     /* After the group was joined: a lane that breaks is marked before its commands
      * leave their groups. */

@@ -19,7 +19,8 @@ enum {
     ILK__RING_COPIES = 16,  /* of a key, at most */
     ILK__RING_NAME = 16,    /* digits of a server's own name */
     ILK__RING_CONTACTS = 8, /* logins that wait */
-    /* how long to wait for servers that come; at most half of what there is */
+    /* how long a request waits for servers that are still connecting; at most half of
+     * the reply timeout */
     ILK__RING_COMING_MS = 1000
 };
 

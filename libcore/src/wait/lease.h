@@ -9,8 +9,10 @@
  *
  * Any thread may read state, deadline and fence at any time; the shared state's
  * mutex guards all else. The keeper renews after a third of the lease. If the
- * renewal is refused, or has no reply by the local deadline, the lease is LOST
- * and stays so, and the client gets a notification.
+ * server replies that the hold is gone, or if the local deadline passes without a
+ * renewal, the lease is LOST and stays so, and the client gets a notification. Any
+ * other failure is followed by another renewal. A lease that the keeper neither
+ * renews nor watches stays HELD, but it is not held any more after its deadline.
  *
  * Commands that change one lease travel on up to three connections (caller's
  * lane, application's loop, keeper), so their order on the server is unknown.

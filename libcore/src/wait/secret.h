@@ -3,7 +3,7 @@
  * secret.h -- the secrets by which inbox messages prove themselves.
  *
  * Many users of a server may have the right to PUBLISH to any inbox. So a
- * message must repeat a secret that only the keys of the name contain which the
+ * message must repeat a secret that is stored only in the keys of the name that the
  * message is about:
  *
  *     of a waiter    behind its id in its entry: grant, wake
