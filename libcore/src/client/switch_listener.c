@@ -26,6 +26,8 @@ struct ilk__switch_listener {
     int answered;   /* the first two commands' replies that have come */
     int subscribed; /* a reply other than an error has come after them */
     int pinged;     /* a PING has no reply yet */
+    int behind;     /* so many sentinels in a row had a lower epoch */
+    int left;       /* so many were left since one was good */
     int64_t due;    /* the next PING, or the end of patience */
 };
 
@@ -136,6 +138,10 @@ static int read_message(ilk__switch_listener *listener,
              service, host, number);
     ilk__primary_switched(listener->service->primary, listener->sentinel, host,
                           number);
+    /* The message has no epoch: read it on a new connection, since a subscribed one
+     * takes no other commands in RESP2. */
+    if (ilk__reply_is_text(channel, "+switch-master"))
+        ilk__async_conn_break(&listener->connection, "a switch");
     return 1;
 }
 
@@ -149,9 +155,28 @@ static const char *value_of(const ilk__reply *reply, const char *key)
     return "";
 }
 
-/* SENTINEL MASTER. A sentinel that refuses to say is good enough to listen to. */
+/*
+ * Leave a sentinel that is no good for the next one, after a pause when each of
+ * them may have had its turn.
+ */
+static void leave(ilk__switch_listener *listener, const char *why)
+{
+    const int count = (int)listener->service->url->sentinels->count;
+
+    ilk__async_conn_break(&listener->connection, why);
+    lost(listener);
+    if (++listener->left % count == 0)
+        listener->connection.retry_at = ilk__deadline(SILENCE_MS);
+}
+
+/*
+ * SENTINEL MASTER. A sentinel that refuses to say is good enough to listen to. When
+ * all of them are behind, one after the other, they were set up anew, and their
+ * epochs began again.
+ */
 static void read_epoch(ilk__switch_listener *listener, const ilk__reply *reply)
 {
+    const int count = (int)listener->service->url->sentinels->count;
     ilk__primary *primary = listener->service->primary;
     const char *text;
     int64_t epoch;
@@ -162,10 +187,10 @@ static void read_epoch(ilk__switch_listener *listener, const ilk__reply *reply)
     epoch = ilk__text_number((ilk__span){text, strlen(text)}, INT64_MAX / 16);
     if (epoch < 0)
         return;
-    if (epoch < atomic_load(&primary->epoch)) {
-        ilk__async_conn_break(&listener->connection,
-                              "the sentinel is behind the others");
-        lost(listener);
+    if (epoch >= atomic_load(&primary->epoch))
+        listener->behind = 0;
+    else if (++listener->behind < count) {
+        leave(listener, "the sentinel is behind the others");
         return;
     }
     atomic_store(&primary->epoch, epoch);
@@ -181,8 +206,11 @@ static int read_primary(ilk__switch_listener *listener, const ilk__reply *reply)
     int port;
     const char *host = ilk__sentinel_address(reply, &port);
 
+    if (reply->type == ILK__REPLY_NIL)
+        leave(listener, "the sentinel does not know the service");
     if (!host)
         return 0;
+    listener->left = 0;
     ilk__primary_switched(listener->service->primary, listener->sentinel, host,
                           port);
     return 1;
@@ -261,6 +289,7 @@ static void check_silence(ilk__switch_listener *listener)
     if (listener->pinged) {
         ilk__async_conn_break(&listener->connection,
                               "the sentinel does not answer");
+        listener->behind = 0;
         lost(listener);
         return;
     }
@@ -292,7 +321,10 @@ int ilk__switch_listener_run(ilk__switch_listener *listener)
         switch (ilk__async_conn_next(&listener->connection, &reply)) {
         case ILK__ASYNC_CONN_NOTHING: check_silence(listener); return switched;
         case ILK__ASYNC_CONN_CAME_UP: came_up(listener); break;
-        case ILK__ASYNC_CONN_LOST: lost(listener); return switched;
+        case ILK__ASYNC_CONN_LOST:
+            listener->behind = 0;
+            lost(listener);
+            return switched;
         case ILK__ASYNC_CONN_REPLY:
             switched |= on_reply(listener, reply);
             ilk__reply_free(reply);

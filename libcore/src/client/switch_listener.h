@@ -6,16 +6,18 @@
  *     +switch-master    service old-host old-port new-host new-port
  *     +promoted-slave   slave name host port @ service old-host old-port
  *
- * The sentinel that carries out a failover publishes the first one at its end,
- * the others as soon as they learn of it. The second comes from the former
- * when the replica has become a primary, up to some seconds earlier.
+ * The sentinel that carries out a failover publishes +promoted-slave when the
+ * replica has become a primary, and +switch-master at the end, up to some seconds
+ * later. The others publish +switch-master as soon as they learn of it.
  *
  * A sentinel that is silent is sent a PING, and left for the next one if it
  * does not answer: its host may have failed together with the primary's. News
  * may be published meanwhile. Therefore the listener first asks each sentinel
- * for the state of the service, which counts as news unless its epoch is below
- * the greatest that the client has read. Such a sentinel has been cut off from
- * the others, perhaps with the former primary, and is left for the next one.
+ * for the service's epoch and primary, which counts as news unless the epoch is
+ * below the greatest that the client has read. Such a sentinel has been cut off
+ * from the others, perhaps with the former primary, and is left for the next one,
+ * as is one that does not know the service. After +switch-master it asks anew, so
+ * that the client knows the new epoch.
  *
  * Only the keeper's thread uses it.
  */

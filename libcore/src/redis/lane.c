@@ -225,6 +225,8 @@ void ilk__lane_read_overdue(ilk__lane *lane)
         return;
     pthread_mutex_lock(&lane->mutex);
     drain(lane);
+    if (lane->abandoned) /* not at each call */
+        atomic_store(&lane->unread_since, ilk__now_ms());
     ilk__lane_unlock(lane);
 }
 

@@ -5,6 +5,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 /* ---- the end of a connection -------------------------------------------- */
@@ -18,12 +19,14 @@ void ilk__lane_wake_newcomers(ilk__lane *lane)
 /* Close a broken connection unless the leader or the writer still uses it. */
 void ilk__lane_close_if_unused(ilk__lane *lane)
 {
-    if (lane->has_leader || lane->has_writer || !lane->conn)
+    ilk__conn *conn = lane->conn;
+
+    if (lane->has_leader || lane->has_writer || !conn)
         return;
     if (lane->state != ILK__LANE_BROKEN && lane->state != ILK__LANE_SHUT)
         return;
-    ilk__conn_close(lane->conn);
-    lane->conn = NULL;
+    lane->conn = NULL; /* first: a child of a fork closes what is here */
+    ilk__conn_close(conn);
     lane->traffic.connected = 0;
     ilk__buf_drop(&lane->pending, ilk__buf_len(&lane->pending));
     ilk__buf_drop(&lane->writing, ilk__buf_len(&lane->writing));
@@ -144,8 +147,12 @@ static void await_change(ilk__lane *lane, int64_t until)
     ilk__newcomer self = {.next = lane->newcomers};
     ilk__newcomer **link;
 
-    if (ilk__parker_init(&self.parker, NULL))
+    if (ilk__parker_init(&self.parker, NULL)) { /* no descriptor is left */
+        ilk__lane_unlock(lane);
+        poll(NULL, 0, ilk__poll_timeout(ilk__sooner(until, ilk__deadline(1))));
+        pthread_mutex_lock(&lane->mutex);
         return;
+    }
     lane->newcomers = &self;
     ilk__lane_unlock(lane);
     ilk__park(&self.parker, until);

@@ -166,11 +166,13 @@ static ilk_status wait_and_receive(ilk__conn *conn, int want_out,
  * Compare each reply with the slot whose turn it is. Returns how many replies
  * may be delivered. If all match, that is all of them. If one matches no slot,
  * only the replies before the first one without a number are delivered: such a
- * reply, for example an error, may belong to another request as well.
+ * reply, for example an error, may belong to another request as well. No reply
+ * belongs to a command that is in no batch yet.
  */
 static size_t match_all(const ilk__lane *lane, const ilk__lane_input *input)
 {
     const ilk__lane_slot *slot = lane->first;
+    int batches = lane->batches;
     size_t proven = 0;
 
     for (size_t i = 0; i < input->count; i++) {
@@ -178,8 +180,9 @@ static size_t match_all(const ilk__lane *lane, const ilk__lane_input *input)
 
         if (input->replies[i]->type == ILK__REPLY_PUSH) {
             match = ILK__MATCH_PROVEN;
-        } else if (slot) {
+        } else if (slot && batches > 0) {
             match = ilk__match_reply(&slot->expected, input->replies[i]);
+            batches -= slot->ends_batch;
             slot = slot->next;
         }
         if (match == ILK__MATCH_FOREIGN)
@@ -219,7 +222,7 @@ int ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
     int want_out =
         !lane->has_writer
         && (ilk__buf_len(&lane->writing) > 0 || ilk__conn_unsent(conn));
-    ilk_status st, delivered;
+    ilk_status st, foreign;
     ilk__lane_input input;
 
     if (lane->has_writer)
@@ -228,14 +231,14 @@ int ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
     st = wait_and_receive(conn, want_out, deadline, &input, err);
     for (;;) {
         pthread_mutex_lock(&lane->mutex);
-        delivered = deliver_all(lane, &input, err);
-        if (st || delivered)
+        foreign = deliver_all(lane, &input, err);
+        if (st || foreign)
             break;
         ilk__lane_unlock(lane);
         st = read_replies(conn, &input, err);
     }
     lane->traffic.bytes_in += (int64_t)input.bytes;
-    if (st != ILK_EAGAIN || delivered)
+    if (st != ILK_EAGAIN || foreign)
         lose(lane, ILK_ECONN, err);
     else if (input.bytes || input.writable)
         ilk__lane_flush(lane, 0, err);

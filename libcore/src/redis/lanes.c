@@ -114,7 +114,7 @@ static void open_one_more(ilk__lanes *lanes)
 }
 
 /* A call has found all lanes taken. */
-static void was_crowded(ilk__lanes *lanes)
+static void note_crowded(ilk__lanes *lanes)
 {
     for (size_t i = 0; i < lanes->count; i++)
         if (!ilk__lane_is_up(lanes->all[i])) {
@@ -157,28 +157,29 @@ static size_t join_group(_Atomic uint32_t *group, size_t idle)
 }
 
 /* Choose a lane that is up and that no call is on, and count the call there. If there is
- * none, or if the first one that is up has many calls, choose that one. If none is up,
- * choose the first one. */
+ * none, or if the first one that is up has many calls, choose that one: only the former
+ * is a reason to open one more. If none is up, choose the first one. */
 static size_t choose_lane(ilk__lanes *lanes)
 {
     size_t first = lanes->count;
+    int is_pipeline = 0;
 
-    for (size_t i = 0; i < lanes->count; i++) {
+    for (size_t i = 0; i < lanes->count && !is_pipeline; i++) {
         int32_t none = 0;
 
         if (!ilk__lane_is_up(lanes->all[i]))
             continue;
-        if (first < lanes->count && atomic_load(&lanes->calls[first]) >= MANY)
-            break;
         if (atomic_compare_exchange_strong(&lanes->calls[i], &none, 1))
             return i;
-        if (first == lanes->count)
+        if (first == lanes->count) {
             first = i;
+            is_pipeline = atomic_load(&lanes->calls[i]) >= MANY;
+        }
     }
     if (first == lanes->count)
         first = 0;
-    else
-        was_crowded(lanes);
+    else if (!is_pipeline)
+        note_crowded(lanes);
     atomic_fetch_add(&lanes->calls[first], 1);
     return first;
 }

@@ -160,7 +160,6 @@ static ilk__act granted(ilk__op *op, int64_t fence, int64_t began,
 
     if (fence_fits(waiter, fence))
         return ilk__wait_held(op, fence, began, lease_ms);
-    op->bad_reply = 1;
     ilk__fail(op->err, ILK_EREPLY, "a grant with fence %lld, after %lld",
               (long long)fence, (long long)waiter->floor);
     return withdraw(op, ILK_EREPLY, 0);
@@ -486,6 +485,7 @@ ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply)
 {
     switch (ilk__script_code(reply)) {
     case ILK__CODE_HELD:
+        op->bad_reply = !fence_fits(op->subject, ilk__script_int(reply, 1));
         return granted(op, ilk__script_int(reply, 1), op->sent_at,
                        ilk__script_int(reply, 0));
     case ILK__CODE_QUEUED:

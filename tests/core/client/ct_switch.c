@@ -250,40 +250,103 @@ static void a_switch_before_the_subscription_is_found(void **state)
     ilk_lock_free(lock);
 }
 
-/* A sentinel of a lower epoch has been cut off: nobody follows it. */
-static void a_sentinel_behind_the_others_is_not_followed(void **state)
+/* ---- several sentinels -------------------------------------------------- */
+
+static fake_sentinel first, second;
+static ilk_client *of_one; /* the client of one sentinel */
+
+/* The client knows two sentinels, and listens to the first. */
+static int begin_with_two(void **state)
 {
-    fake_sentinel good, stale;
-    ilk_client *kept = client;
     int64_t until = fixture_now_ms() + patience(10000);
     char url[96];
 
-    (void)state;
-    assert_int_equal(fake_sentinel_open(&good, one.port), 0);
-    assert_int_equal(fake_sentinel_open(&stale, two.port), 0);
-    atomic_store(&good.epoch, 5);
-    atomic_store(&stale.epoch, 4);
+    if (begin(state) != 0 || fake_sentinel_open(&first, one.port) != 0
+        || fake_sentinel_open(&second, one.port) != 0)
+        return -1;
+    atomic_store(&first.epoch, 5);
     snprintf(url, sizeof url,
-             "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", good.port,
-             stale.port);
-    assert_int_equal(ilk_client_open(&client, url, NULL, NULL), ILK_OK);
+             "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", first.port,
+             second.port);
+    of_one = client;
+    if (ilk_client_open(&client, url, NULL, NULL) != ILK_OK)
+        return -1;
     acquire("a");
-    while (atomic_load(&good.subscribers) == 0 && fixture_now_ms() < until) {
-        int fd;
+    while (atomic_load(&first.subscribers) == 0 && fixture_now_ms() < until)
+        fixture_sleep_ms(2);
+    return atomic_load(&first.subscribers) == 1 ? 0 : -1;
+}
 
-        assert_int_equal(ilk_client_notification_fd(client, &fd, NULL), ILK_OK);
-        fixture_sleep_ms(2);
-    }
-    acquire("b"); /* the keeper has its connections */
-    fake_sentinel_close(&good);
-    while (atomic_load(&stale.states) < 3 && fixture_now_ms() < until)
-        fixture_sleep_ms(2);
-    assert_true(atomic_load(&stale.states) >= 3);
-    acquire("c");
-    assert_true(is_at(&one, "a") && is_at(&one, "b") && is_at(&one, "c"));
+static int end_with_two(void **state)
+{
     ilk_client_free(client);
-    client = kept;
-    fake_sentinel_close(&stale);
+    client = of_one;
+    fake_sentinel_close(&second);
+    return end(state);
+}
+
+static void await_at_least(_Atomic int *count, int wanted)
+{
+    int64_t until = fixture_now_ms() + patience(10000);
+
+    while (atomic_load(count) < wanted && fixture_now_ms() < until)
+        fixture_sleep_ms(2);
+    assert_true(atomic_load(count) >= wanted);
+}
+
+/* A sentinel of a lower epoch has been cut off: nobody follows it. */
+static void a_sentinel_behind_the_others_is_not_followed(void **state)
+{
+    (void)state;
+    atomic_store(&second.epoch, 4);
+    fake_sentinel_switch(&second, two.port, NULL);
+    fake_sentinel_close(&first);
+    await_at_least(&second.states, 3);
+    acquire("b");
+    assert_true(is_at(&one, "a") && is_at(&one, "b"));
+}
+
+/* It was not behind when the client read the first one's epoch. */
+static void a_sentinel_behind_since_a_switch_is_not_followed(void **state)
+{
+    (void)state;
+    atomic_store(&second.epoch, 5);
+    atomic_store(&first.epoch, 6);
+    fake_sentinel_switch(&first, two.port, "+switch-master");
+    await_at_least(&first.states, 2);
+    assert_true(until_at(&two) < patience(2000));
+    fake_sentinel_close(&first);
+    await_at_least(&second.states, 2);
+    acquire("b");
+    assert_true(is_at(&two, "b"));
+}
+
+static void a_sentinel_that_forgot_the_service_is_left(void **state)
+{
+    (void)state;
+    atomic_store(&second.epoch, 5);
+    fake_sentinel_switch(&second, two.port, NULL);
+    atomic_store(&first.forgot, 1);
+    fake_sentinel_switch(&first, two.port, "+switch-master");
+    await_at_least(&second.subscribers, 1);
+    assert_true(until_at(&two) < patience(2000));
+    fake_sentinel_close(&first);
+}
+
+/* All sentinels were set up anew. */
+static void epochs_that_begin_again_are_believed(void **state)
+{
+    (void)state;
+    atomic_store(&sentinel.epoch, 5);
+    acquire("a");
+    await_subscription();
+    atomic_store(&sentinel.epoch, 0);
+    fake_sentinel_switch(&sentinel, two.port, "+switch-master");
+    await_at_least(&sentinel.states, 2);
+    await_subscription();
+    assert_true(until_at(&two) < patience(2000));
+    fake_sentinel_switch(&sentinel, one.port, "+switch-master");
+    assert_true(until_at(&one) < patience(2000));
 }
 
 static void a_switch_when_the_lane_has_just_come_up(void **state)
@@ -469,6 +532,8 @@ static void an_open_without_memory_leaves_nothing(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST_OF_TWO(name)                                                      \
+    cmocka_unit_test_setup_teardown(name, begin_with_two, end_with_two)
 
 int main(void)
 {
@@ -477,7 +542,10 @@ int main(void)
         TEST(calls_follow_a_promotion),
         TEST(a_call_leaves_a_frozen_server),
         TEST(a_switch_before_the_subscription_is_found),
-        TEST(a_sentinel_behind_the_others_is_not_followed),
+        TEST_OF_TWO(a_sentinel_behind_the_others_is_not_followed),
+        TEST_OF_TWO(a_sentinel_behind_since_a_switch_is_not_followed),
+        TEST_OF_TWO(a_sentinel_that_forgot_the_service_is_left),
+        TEST(epochs_that_begin_again_are_believed),
         TEST(a_switch_when_the_lane_has_just_come_up),
         TEST(a_failover_under_way_ends_no_connection_to_the_new_primary),
         TEST(a_connection_that_ends_is_opened_at_the_new_primary),

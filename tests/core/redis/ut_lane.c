@@ -315,6 +315,29 @@ static void a_command_that_is_not_sent_yet_may_be_executed(void **state)
     assert_int_equal(one.may_have_run, 1);
 }
 
+static void no_answer_belongs_to_a_command_that_is_not_sent_yet(void **state)
+{
+    static const char *const says[] = {HELLO, NULL};
+    asker one = {.words = "INCR key", .timeout_ms = 5000};
+    char answers[ILK__LANE_BATCHES * 7 + 32] = "";
+
+    (void)state;
+    serve(says);
+    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), NULL),
+                     ILK_OK);
+    for (int i = 0; i < ILK__LANE_BATCHES; i++) {
+        assert_int_equal(tell("PING"), ILK_OK);
+        strcat(answers, "+PONG\r\n");
+    }
+    strcat(answers, "-ERR one too many\r\n");
+    asker_start_in_turn(&one);
+    assert_int_equal(send(far_end.fd, answers, strlen(answers), MSG_NOSIGNAL),
+                     strlen(answers));
+
+    asker_join(&one);
+    assert_int_equal(one.status, ILK_ECONN);
+}
+
 /* ---- connecting --------------------------------------------------------- */
 
 static void nobody_answering_at_all_is_no_connection(void **state)
@@ -369,6 +392,7 @@ int main(void)
         TEST(a_call_that_succeeded_has_no_error),
         TEST(half_an_answer_is_none),
         TEST(a_command_that_is_not_sent_yet_may_be_executed),
+        TEST(no_answer_belongs_to_a_command_that_is_not_sent_yet),
         TEST(the_end_of_the_connection_fails_all_that_wait),
         TEST(a_full_socket_keeps_nobody_beyond_the_deadline),
         TEST(nothing_arrives_after_a_connection_was_given_up),

@@ -54,6 +54,10 @@ static void reply(fake_sentinel *s, talk *t, char *const *words, int count)
     } else if (strcmp(words[0], "CLIENT") == 0) {
         answer(t->fd,
                count > 1 && strcmp(words[1], "ID") == 0 ? ":1\r\n" : "+OK\r\n");
+    } else if (strcmp(words[0], "SENTINEL") == 0 && atomic_load(&s->forgot)) {
+        answer(t->fd, strcmp(words[1], "MASTER") == 0
+                          ? "-ERR No such master with that name\r\n"
+                          : "_\r\n");
     } else if (strcmp(words[0], "SENTINEL") == 0
                && strcmp(words[1], "MASTER") == 0) {
         snprintf(line, sizeof line,

@@ -16,6 +16,7 @@ typedef struct fake_sentinel {
     _Atomic int primary; /* the port that it names */
     _Atomic int former;  /* not 0: it carries out a failover from this port */
     _Atomic int epoch;   /* of the service */
+    _Atomic int forgot;  /* it does not know the service any more */
     _Atomic int subscribers; /* connections that have subscribed */
     _Atomic int states;      /* how often it was asked for the state */
     _Atomic int questions;   /* how often it was asked for the address */

@@ -144,6 +144,19 @@ static void a_grant_below_the_last_fence_is_no_hold(void **state)
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
 
     assert_int_equal(me.op.status, ILK_EREPLY);
+    assert_false(me.op.bad_reply); /* it came over another connection */
+}
+
+static void a_reply_below_the_last_fence_is_no_hold(void **state)
+{
+    (void)state;
+    me.waiter.floor = 18;
+    assert_int_equal(taker_acquire(&me, 60000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 5000 18 1000000", ILK__CODE_HELD),
+                     ILK__ACT_SEND_ONLY);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_EREPLY);
     assert_int_equal(me.op.bad_reply, 1);
 }
 
@@ -338,6 +351,7 @@ int main(void)
         TEST(a_lease_told_by_a_refresh_began_at_that_question),
         TEST(a_grant_counts_until_its_local_deadline),
         TEST(a_grant_below_the_last_fence_is_no_hold),
+        TEST(a_reply_below_the_last_fence_is_no_hold),
         TEST(a_grant_seen_late_is_passed_on_and_waited_for_anew),
         TEST(a_second_late_grant_is_followed_by_a_pause),
         TEST(the_pause_ends_by_an_interrupt),
