@@ -60,7 +60,7 @@ static int shows_password(const ilk__reply *reply)
 static void check_end(const ilk__login *login, ilk_status status,
                       const ilk_error *err, int shown)
 {
-    CHECK(login->number.id >= 0);
+    CHECK(login->identity.id >= 0);
     if (status == ILK_OK) {
         CHECK(login->protocol == 2 || login->protocol == 3);
         CHECK(login->answered == login->sent_count);
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_input in = {data, size};
     uint8_t choice = fuzz_byte(&in);
-    const ilk__conn_number old = {.id = OLD_ID, .since = 5000};
+    const ilk__conn_identity old = {.id = OLD_ID, .since = 5000};
     struct redisReader *reader = ilk__reader_new();
     ilk__buf out = {0};
     ilk__login login;

@@ -59,8 +59,7 @@ if is_taken and last < now and floor < now and kept and kept > now / 1000 + leas
   return { REQUEST + HELD, lease, now, now }
 end
 
--- The second common case: a client of this library holds, and the caller's client waits
--- already, with a refresh not long ago.
+-- The second common case: one of this library holds, and the caller's client waits already (is_fresh in enqueue.lua).
 local value = not is_taken and redis.call("GET", lock)
 if entry ~= "" and value and value == last_token and value ~= token and floor <= last then
   local of, whose = string.match(entry, "^1 [xw] (%S+) %S+ (%S+) %d+ %d+ ?")

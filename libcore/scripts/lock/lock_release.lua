@@ -46,6 +46,7 @@ local function hand_over()
   if tonumber(lease) > grant_ms then
     lease = grant_text
   end
+  -- The fence rises, the record is kept long enough, and the liveness is one that a client may have.
   if last >= now or kept <= ms + lease + KEPT_MS / 2 or not alive or alive <= ms or
     alive > ms + liveness * 10 then
     return false

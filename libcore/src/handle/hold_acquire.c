@@ -5,7 +5,7 @@
  *
  *     begin_acquire       calls acquire(), await_lease()
  *         ...             the driver (run.c, loop.c) runs the waiting operation
- *     queue_left          the lease begins; ilk__hold_acquired() decides:
+ *     wait_ended          the lease begins; ilk__hold_acquired() decides:
  *                           the full lease, or the keeper renews: keep(), end
  *                           a short lease without renewal: sends an extend
  *         ...             the driver runs the extending operation
@@ -20,7 +20,7 @@
  *
  * At each "..." the function returns to the driver, which later calls the next
  * one as the request's `then`. A kind with a run_acquire of its own has its own
- * steps instead of the first "..." and queue_left.
+ * steps instead of the first "..." and wait_ended.
  *
  * A grant has a short lease (ILK__GRANT_MS), because nobody knows whether the
  * waiter still runs. A hold that is renewed gets its full lease (ttl_ms) by its
@@ -76,7 +76,7 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
 
 /* ---- the request -------------------------------------------------------- */
 
-static void queue_left(ilk__request *request, ilk_status status)
+static void wait_ended(ilk__request *request, ilk_status status)
 {
     ilk__acquire_request *self = (ilk__acquire_request *)request;
 
@@ -91,7 +91,7 @@ static void await_lease(ilk__acquire_request *self)
         self->hold->kind->run_acquire(self);
     else
         ilk__hold_await(&self->request, self->hold, self->deadline, self->once,
-                        self->ttl_ms, queue_left);
+                        self->ttl_ms, wait_ended);
 }
 
 /* Release a hold that the server granted but that this acquire cannot keep. */

@@ -33,7 +33,8 @@ enum { ILK__CONTACT_LOST_MS = 60 * 1000 };
 
 typedef enum ilk__act {
     ILK__ACT_SEND,      /* send op->command, then REPLY or NO_REPLY */
-    ILK__ACT_SEND_ONLY, /* send op->command, discard the reply, then SENT */
+    ILK__ACT_SEND_ONLY, /* send op->command, do not wait for its reply, then SENT;
+                           op->ensured may judge the reply */
     ILK__ACT_SLEEP,     /* until op->wake_at or news, then WAKE */
     ILK__ACT_DONE       /* op->status is the outcome */
 } ilk__act;

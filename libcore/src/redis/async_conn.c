@@ -20,7 +20,7 @@ void ilk__async_conn_init(ilk__async_conn *connection,
 static void drop(ilk__async_conn *connection)
 {
     if (connection->up && connection->carries_commands)
-        connection->replaced = ilk__conn_number_of(connection->conn);
+        connection->replaced = ilk__conn_identity_of(connection->conn);
     if (connection->conn && connection->pollset)
         ilk__pollset_forget(connection->pollset,
                             ilk__conn_fd(connection->conn));

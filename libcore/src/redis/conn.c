@@ -69,7 +69,7 @@ void ilk__conn_name_peer(ilk__conn *conn)
 /* A connection to another server is not closed on this one (login.h). */
 ilk_status ilk__conn_begin_login(ilk__conn *conn)
 {
-    const ilk__conn_number *replaces =
+    const ilk__conn_identity *replaces =
         conn->replaces.server == conn->server ? &conn->replaces : NULL;
 
     ilk__buf_drop(&conn->login_out, ilk__buf_len(&conn->login_out));
@@ -91,7 +91,7 @@ static ilk_status prepare(ilk__conn *conn)
 }
 
 ilk_status ilk__conn_start(ilk__conn **out, const ilk__target *target,
-                           const ilk__conn_number *replaces, int64_t deadline,
+                           const ilk__conn_identity *replaces, int64_t deadline,
                            ilk_error *err)
 {
     ilk__conn *conn = ilk__malloc(sizeof *conn);
@@ -252,8 +252,8 @@ ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err)
         conn->stage++;
     }
     if (conn->target != NULL) {
-        conn->login.number.since = ilk__now_ms();
-        conn->login.number.server = conn->server;
+        conn->login.identity.since = ilk__now_ms();
+        conn->login.identity.server = conn->server;
         finish_stage(conn);
     }
     return ILK_OK;
@@ -274,7 +274,7 @@ static ilk_status wait_once(const ilk__conn *conn, ilk_error *err)
 }
 
 ilk_status ilk__conn_open(ilk__conn **out, const ilk__target *target,
-                          const ilk__conn_number *replaces, int64_t deadline,
+                          const ilk__conn_identity *replaces, int64_t deadline,
                           ilk_error *err)
 {
     ilk_status status = ilk__conn_start(out, target, replaces, deadline, err);
@@ -321,9 +321,9 @@ int ilk__conn_protocol(const ilk__conn *conn)
     return conn->login.protocol;
 }
 
-ilk__conn_number ilk__conn_number_of(const ilk__conn *conn)
+ilk__conn_identity ilk__conn_identity_of(const ilk__conn *conn)
 {
-    return conn->login.number;
+    return conn->login.identity;
 }
 
 int ilk__conn_left_open(const ilk__conn *conn)

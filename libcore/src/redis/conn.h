@@ -51,7 +51,7 @@ struct ilk__target {
  * failures.
  */
 ilk_status ilk__conn_start(ilk__conn **out, const ilk__target *target,
-                           const ilk__conn_number *replaces, int64_t deadline,
+                           const ilk__conn_identity *replaces, int64_t deadline,
                            ilk_error *err);
 
 /*
@@ -66,7 +66,7 @@ ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err);
 
 /* Start, then poll and step until ready or failed. Signals do not end it. */
 ilk_status ilk__conn_open(ilk__conn **out, const ilk__target *target,
-                          const ilk__conn_number *replaces, int64_t deadline,
+                          const ilk__conn_identity *replaces, int64_t deadline,
                           ilk_error *err);
 
 int ilk__conn_fd(const ilk__conn *conn); /* may change while connecting */
@@ -98,7 +98,7 @@ ilk_status ilk__conn_reply(ilk__conn *conn, ilk__reply **out, ilk_error *err);
 int ilk__conn_protocol(const ilk__conn *conn); /* 2 or 3 */
 
 /* Identifies this connection to the one that replaces it. Only when ready. */
-ilk__conn_number ilk__conn_number_of(const ilk__conn *conn);
+ilk__conn_identity ilk__conn_identity_of(const ilk__conn *conn);
 /* 1: the replaced connection could not be closed on the server, which may still
  * execute commands that were sent over it. */
 int ilk__conn_left_open(const ilk__conn *conn);

@@ -40,7 +40,7 @@ struct ilk__conn {
     int64_t until; /* call step again then, with or without events */
 
     const ilk__url *url; /* the target's, or `found` */
-    ilk__conn_number replaces;
+    ilk__conn_identity replaces;
 
     /* With sentinels only: */
     ilk__sentinel_search *search; /* until ready */

@@ -82,7 +82,7 @@ static int sleep_for_reply(ilk__lane *lane, ilk__lane_slot *p, int64_t limit)
         return 1;
     }
     p->parked = 0;
-    (void)ilk__park(&p->parker, 0); /* consume a permit that came too late */
+    (void)ilk__parker_consume(&p->parker); /* one that came too late */
     return 0;
 }
 

@@ -58,15 +58,15 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
 
 /*
  * Send a command after all others on the connection, without waiting for its
- * reply, which the next leader drops. If the socket is full, the next call
- * sends the rest. ILK_ECONN when the lane is down. The lane takes over the
+ * reply. A later leader reads that, has the ensured command judge it, and drops
+ * it. If the socket is full, the next call sends the rest. ILK_ECONN when the lane is down. The lane takes over the
  * ensured command (may be NULL) in any case, and may have called its `ended`
  * before this returns. `group` as in ilk__lane_call.
  */
 ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
                                ilk__ensured *ensured, _Atomic uint32_t *group);
 
-/* Make the count of a call less by one; NULL is ignored. */
+/* Decrement the count of a call; NULL is ignored. */
 void ilk__lane_answered(_Atomic uint32_t *group);
 
 /* Connect if the lane is down; until deadline at most. */
@@ -83,18 +83,18 @@ int ilk__lane_is_unsettled(const ilk__lane *lane);
 
 /* 1: the lane is down and nobody opens it. *out_replaced identifies its last
  * connection, for the login of the next one. */
-int ilk__lane_is_down(ilk__lane *lane, ilk__conn_number *out_replaced);
+int ilk__lane_is_down(ilk__lane *lane, ilk__conn_identity *out_replaced);
 
 /* Take over a connection that is ready and has replaced `replaced`; it is closed if
  * the lane needs another one by now. */
 void ilk__lane_adopt(ilk__lane *lane, ilk__conn *conn,
-                     const ilk__conn_number *replaced);
+                     const ilk__conn_identity *replaced);
 
 /* As ilk__lane_distrust(), unless a command has no reply. */
 void ilk__lane_break_if_idle(ilk__lane *lane);
 
-/* Read the replies that have arrived if nobody has for a while, although commands
- * were given up or only sent. Never blocks. */
+/* Read the replies that have arrived, if some that nobody waits for may have been
+ * there for OVERDUE_MS. Never blocks. */
 void ilk__lane_read_overdue(ilk__lane *lane);
 
 /* Close the connection after a reply that made no sense. Calls that wait for a

@@ -76,7 +76,7 @@ struct ilk__lane {
     ilk__ensured *ended;              /* unlock() calls their `ended` */
     int64_t retry_at;                 /* no connection is opened before */
     int retry_ms;
-    ilk__conn_number replaced;    /* the connection that broke */
+    ilk__conn_identity replaced;  /* the connection that broke */
     _Atomic int is_up;            /* the state is ILK__LANE_UP */
     _Atomic int is_unsettled;     /* see lane.h */
     _Atomic int left_open;        /* a broken one may be open on the server */

@@ -41,7 +41,7 @@ void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state)
     if (lane->state == ILK__LANE_UP) {
         lane->state = state;
         atomic_store(&lane->is_up, 0);
-        lane->replaced = ilk__conn_number_of(lane->conn);
+        lane->replaced = ilk__conn_identity_of(lane->conn);
         if (state == ILK__LANE_BROKEN && lane->first) /* before they finish */
             atomic_store(&lane->is_unsettled, 1);
         if (state == ILK__LANE_BROKEN) /* unsent bytes must not arrive late */
@@ -85,7 +85,7 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
     const ilk__target *to = lane->target;
     int64_t limit =
         ilk__sooner(deadline, ilk__deadline(to->connect_timeout_ms));
-    const ilk__conn_number replaced = lane->replaced;
+    const ilk__conn_identity replaced = lane->replaced;
     ilk__conn *conn = NULL;
     ilk_status st;
 
@@ -116,7 +116,7 @@ static int is_down(const ilk__lane *lane)
     return lane->state == ILK__LANE_DOWN && !lane->has_connector;
 }
 
-int ilk__lane_is_down(ilk__lane *lane, ilk__conn_number *out_replaced)
+int ilk__lane_is_down(ilk__lane *lane, ilk__conn_identity *out_replaced)
 {
     int down;
 
@@ -128,7 +128,7 @@ int ilk__lane_is_down(ilk__lane *lane, ilk__conn_number *out_replaced)
 }
 
 void ilk__lane_adopt(ilk__lane *lane, ilk__conn *conn,
-                     const ilk__conn_number *replaced)
+                     const ilk__conn_identity *replaced)
 {
     pthread_mutex_lock(&lane->mutex);
     if (is_down(lane) && lane->replaced.since == replaced->since

@@ -24,7 +24,7 @@ typedef struct opening {
     pthread_mutex_t mutex; /* only ever tried, except by shut() */
     ilk__conn *conn;       /* NULL: none is */
     size_t at;             /* its lane */
-    ilk__conn_number replaces;
+    ilk__conn_identity replaces;
     _Atomic int under_way; /* there is one */
     int64_t retry_at;
     int retry_ms;

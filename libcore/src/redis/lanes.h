@@ -14,7 +14,9 @@
  * step. If it fails, the next attempt is made after a pause.
  *
  * One lane executes commands in the order of their calls. Several lanes do so for the
- * commands of one slot (slot.h), thus of one name, by two rules:
+ * commands of one slot (slot.h), that of their first key, by two rules. So the commands
+ * of one name keep their order; one with several names keeps it with those of its first
+ * name only.
  *
  *   - While a command of a slot has no reply, further ones of that slot take its lane. This
  *     includes a command whose caller gave up, and one that was only sent.

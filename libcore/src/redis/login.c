@@ -14,7 +14,7 @@ enum {
     HELLO = 'h',
     AUTH = 'a',
     SETNAME = 'n',
-    NUMBER = 'i',
+    CLIENT_ID = 'i',
     SELECT = 's',
     LIST = 'l',
     KILL = 'k'
@@ -76,7 +76,7 @@ static void build(const ilk__login *login, char what, ilk__command *command)
         ilk__command_add_str(command, "SETNAME");
         ilk__command_add_str(command, login->name);
         break;
-    case NUMBER:
+    case CLIENT_ID:
         ilk__command_add_str(command, "CLIENT");
         ilk__command_add_str(command, "ID");
         break;
@@ -86,8 +86,8 @@ static void build(const ilk__login *login, char what, ilk__command *command)
         ilk__command_add_str(command, what == LIST ? "LIST" : "KILL");
         ilk__command_add_str(command, "ID");
         ilk__command_add_int(command, login->replaces.id);
-        if (what == LIST && login->number.id != 0)
-            ilk__command_add_int(command, login->number.id);
+        if (what == LIST && login->identity.id != 0)
+            ilk__command_add_int(command, login->identity.id);
         break;
     default:
         ilk__command_add_str(command, "SELECT");
@@ -126,17 +126,18 @@ static ilk_status start_round(ilk__login *login, int hello, ilk__buf *out,
     if (status == ILK_OK && !hello)
         status = add_command(login, SETNAME, out, err);
     if (status == ILK_OK && !hello)
-        status = add_command(login, NUMBER, out, err);
+        status = add_command(login, CLIENT_ID, out, err);
     if (status == ILK_OK && login->url->db != 0)
         status = add_command(login, SELECT, out, err);
     if (status == ILK_OK)
-        status = add_command(login, NUMBER, out, err);
+        status = add_command(login, CLIENT_ID, out, err);
     return status;
 }
 
 ilk_status ilk__login_start(ilk__login *login, const ilk__url *url,
-                            const char *name, const ilk__conn_number *replaces,
-                            ilk__buf *out, ilk_error *err)
+                            const char *name,
+                            const ilk__conn_identity *replaces, ilk__buf *out,
+                            ilk_error *err)
 {
     memset(login, 0, sizeof *login);
     login->url = url;
@@ -158,9 +159,9 @@ static ilk_status read_number(ilk__login *login, const ilk__reply *reply,
                               ilk_error *err)
 {
     if (reply->type != ILK__REPLY_INT || reply->num <= 0
-        || (login->number.id != 0 && login->number.id != reply->num))
+        || (login->identity.id != 0 && login->identity.id != reply->num))
         return distrust(err);
-    login->number.id = reply->num;
+    login->identity.id = reply->num;
     return ILK_OK;
 }
 
@@ -181,7 +182,7 @@ static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
             login->protocol = value->num == 3 ? 3 : 2;
         if (ilk__reply_is_text(reply->items[i], "id")
             && value->type == ILK__REPLY_INT && value->num > 0)
-            login->number.id = value->num;
+            login->identity.id = value->num;
     }
     return ILK_OK;
 }
@@ -237,7 +238,8 @@ static const char *field_of(const char *line, const char *key, size_t *out_len)
  * Decide from CLIENT LIST whether the broken connection is still open. A
  * connection with its id that is younger was opened on a server that has been
  * restarted since. The server counts ages in whole seconds, by a clock that may
- * lag by one second.
+ * lag by one second. It is the wall clock: if that was set back meanwhile, an open
+ * connection is taken for a younger one.
  */
 static ilk__broken_conn judge_list(const ilk__login *login,
                                    const ilk__reply *reply)
@@ -268,7 +270,8 @@ static ilk_status read_list(ilk__login *login, const ilk__reply *reply,
                             ilk_error *err)
 {
     if (reply->type != ILK__REPLY_STR
-        || (login->number.id != 0 && line_of(reply, login->number.id) == NULL))
+        || (login->identity.id != 0
+            && line_of(reply, login->identity.id) == NULL))
         return distrust(err);
     login->broken = judge_list(login, reply);
     if (login->broken == ILK__BROKEN_CLOSED)
@@ -294,7 +297,7 @@ static ilk_status add_next(ilk__login *login, ilk__buf *out, ilk_error *err)
     ilk_status status = ILK_OK;
     int kills = login->sent[0] == LIST && login->broken == ILK__BROKEN_OPEN;
 
-    if (login->replaces.id == login->number.id && login->number.id != 0) {
+    if (login->replaces.id == login->identity.id && login->identity.id != 0) {
         login->left_open = 0; /* the server has been restarted */
         return ILK_OK;
     }
@@ -308,7 +311,7 @@ static ilk_status add_next(ilk__login *login, ilk__buf *out, ilk_error *err)
     if (status == ILK_OK)
         status = add_command(login, LIST, out, err);
     if (status == ILK_OK)
-        status = add_command(login, NUMBER, out, err);
+        status = add_command(login, CLIENT_ID, out, err);
     return status == ILK_OK ? ILK_EAGAIN : status;
 }
 
@@ -319,7 +322,7 @@ static ilk_status judge_error(ilk__login *login, char what,
 {
     if (what == LIST || what == KILL)
         warn_once(reply);
-    if (what == LIST || what == KILL || what == NUMBER)
+    if (what == LIST || what == KILL || what == CLIENT_ID)
         return ILK_OK;
     if (what == HELLO && knows_no_hello(reply)) {
         login->fall_back = 1;
@@ -342,7 +345,7 @@ static ilk_status judge(ilk__login *login, char what, const ilk__reply *reply,
         return judge_error(login, what, reply, err);
     switch (what) {
     case HELLO: return read_hello(login, reply, err);
-    case NUMBER: return read_number(login, reply, err);
+    case CLIENT_ID: return read_number(login, reply, err);
     case LIST: return read_list(login, reply, err);
     case KILL: return reply->type == ILK__REPLY_INT ? ILK_OK : distrust(err);
     default: return ilk__reply_is_text(reply, "OK") ? ILK_OK : distrust(err);

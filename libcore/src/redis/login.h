@@ -8,6 +8,7 @@
  *     round 3   CLIENT LIST ID n own | CLIENT ID
  *     round 4   CLIENT KILL ID n | CLIENT LIST ID n own | CLIENT ID
  *
+ * n is the client id of the connection that this one replaces, own this one's.
  * The commands of a round are sent in one write. Round 2 replaces round 1 for
  * servers without HELLO and for URLs that ask for RESP2. The login succeeds
  * even if the server refuses the connection's name.
@@ -21,10 +22,10 @@
  *
  * A faulty proxy or network may add, drop or swap replies here, too. Every round
  * therefore ends with CLIENT ID, whose reply must be the id that is known
- * already: then each reply before it was in its place. `own` is our id as well, so
+ * already: then each reply before it was in its place. The list includes own, so
  * that a list of other connections is recognised.
  *
- * n is the old connection's client id. A server that was restarted counts ids
+ * A server that was restarted counts ids
  * from the beginning, so that n may be somebody else's connection now: round 4
  * is left out unless connection n has our name and is old enough. If n is the new
  * connection's own id, both rounds are left out.
@@ -54,11 +55,11 @@
 enum { ILK__LOGIN_ROUND = 5, ILK__LOGIN_NAME = 128 };
 
 /* Identifies a connection on its server. */
-typedef struct ilk__conn_number {
+typedef struct ilk__conn_identity {
     int64_t id;      /* of CLIENT ID; 0: unknown */
     int64_t since;   /* local time of its login; 0: there was none */
     uint64_t server; /* ilk__server_hash(), if a sentinel gave the address */
-} ilk__conn_number;
+} ilk__conn_identity;
 
 /* The state of the broken connection, by CLIENT LIST. */
 typedef enum ilk__broken_conn {
@@ -72,19 +73,20 @@ typedef struct ilk__login {
     char name[ILK__LOGIN_NAME];  /* as servers accept it; "" for none */
     char sent[ILK__LOGIN_ROUND]; /* the commands of this round */
     int sent_count, answered;
-    int fall_back;             /* HELLO was refused: go on with round 2 */
-    int protocol;              /* 2 or 3 */
-    ilk__conn_number number;   /* of this connection */
-    ilk__conn_number replaces; /* the connection to be closed */
-    int left_open;             /* `replaces` may still be open */
-    ilk__broken_conn broken;   /* the state of `replaces` on the server */
-    int64_t now;               /* local time, set before each reply */
+    int fall_back;               /* HELLO was refused: go on with round 2 */
+    int protocol;                /* 2 or 3 */
+    ilk__conn_identity identity; /* of this connection */
+    ilk__conn_identity replaces; /* the connection to be closed */
+    int left_open;               /* `replaces` may still be open */
+    ilk__broken_conn broken;     /* the state of `replaces` on the server */
+    int64_t now;                 /* local time, set before each reply */
 } ilk__login;
 
 /* Append the first round to out. `replaces` may be NULL. ILK_ENOMEM. */
 ilk_status ilk__login_start(ilk__login *login, const ilk__url *url,
-                            const char *name, const ilk__conn_number *replaces,
-                            ilk__buf *out, ilk_error *err);
+                            const char *name,
+                            const ilk__conn_identity *replaces, ilk__buf *out,
+                            ilk_error *err);
 
 /*
  * Process one reply. ILK_OK: logged in. ILK_EAGAIN: more replies must come; the

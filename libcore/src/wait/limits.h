@@ -6,7 +6,7 @@
 
 enum {
     ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
-    ILK__GRANT_MS = 5000,    /* the lease of a grant not yet confirmed */
+    ILK__GRANT_MS = 5000,    /* the lease of a grant until its first renewal */
     ILK__GRANT_LIMIT = 64    /* entries that one script call may visit */
 };
 

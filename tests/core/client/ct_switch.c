@@ -33,15 +33,15 @@ static _Atomic int switch_at_open;
 static _Atomic int opened; /* call lanes */
 
 ilk_status __real_ilk__conn_open(ilk__conn **out, const ilk__target *target,
-                                 const ilk__conn_number *replaces,
+                                 const ilk__conn_identity *replaces,
                                  int64_t deadline, ilk_error *err);
 ilk_status __wrap_ilk__conn_open(ilk__conn **out, const ilk__target *target,
-                                 const ilk__conn_number *replaces,
+                                 const ilk__conn_identity *replaces,
                                  int64_t deadline, ilk_error *err);
 
 /* News come when the connection is ready, before anything else uses it. */
 ilk_status __wrap_ilk__conn_open(ilk__conn **out, const ilk__target *target,
-                                 const ilk__conn_number *replaces,
+                                 const ilk__conn_identity *replaces,
                                  int64_t deadline, ilk_error *err)
 {
     ilk_status st = __real_ilk__conn_open(out, target, replaces, deadline, err);

@@ -95,7 +95,7 @@ static void one_round_says_everything(void **state)
     assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
     assert_int_equal(answer(t, ":7\r\n", NULL), ILK_OK);
     assert_int_equal(t->login.protocol, 3);
-    assert_int_equal(t->login.number.id, 7);
+    assert_int_equal(t->login.identity.id, 7);
     assert_string_equal(said(t), "");
 }
 
@@ -154,7 +154,7 @@ static void old_servers_are_asked_in_old_words(void **state)
         assert_int_equal(answer(t, ":7\r\n", NULL), ILK_EAGAIN);
         assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
         assert_int_equal(answer(t, ":7\r\n", NULL), ILK_OK);
-        assert_int_equal(t->login.number.id, 7);
+        assert_int_equal(t->login.identity.id, 7);
         assert_int_equal(t->login.protocol, 2);
         ilk__url_free(&t->url);
     }
@@ -171,7 +171,7 @@ static void resp2_is_spoken_when_asked_for(void **state)
     assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
     assert_int_equal(answer(t, "-NOPERM client|id\r\n", NULL), ILK_EAGAIN);
     assert_int_equal(answer(t, "-NOPERM client|id\r\n", NULL), ILK_OK);
-    assert_int_equal(t->login.number.id, 0);
+    assert_int_equal(t->login.identity.id, 0);
     assert_int_equal(t->login.protocol, 2);
 }
 
@@ -183,7 +183,7 @@ enum { LOGGED_IN_MS = 100000, AGE_S = 40 };
  * old now. */
 static void begin_again(talk *t, const char *name)
 {
-    const ilk__conn_number first = {.id = 12, .since = LOGGED_IN_MS};
+    const ilk__conn_identity first = {.id = 12, .since = LOGGED_IN_MS};
 
     assert_int_equal(ilk__url_parse(&t->url, "redis://h", NULL), ILK_OK);
     assert_int_equal(
@@ -211,7 +211,7 @@ static void ask_for_list(talk *t)
     assert_int_equal(answer(t, "%2\r\n+proto\r\n:3\r\n+id\r\n:15\r\n", NULL),
                      ILK_EAGAIN);
     assert_int_equal(answer(t, ":15\r\n", NULL), ILK_EAGAIN);
-    assert_int_equal(t->login.number.id, 15);
+    assert_int_equal(t->login.identity.id, 15);
     assert_string_equal(said(t), "CLIENT LIST ID 12 15;CLIENT ID;");
 }
 
@@ -354,7 +354,7 @@ static const struct disorder {
 
 static void a_reply_out_of_its_place_ends_the_login(void **state)
 {
-    const ilk__conn_number first = {.id = 12, .since = LOGGED_IN_MS};
+    const ilk__conn_identity first = {.id = 12, .since = LOGGED_IN_MS};
 
     for (size_t i = 0; i < sizeof disorders / sizeof disorders[0]; i++) {
         const struct disorder *disorder = &disorders[i];

@@ -113,7 +113,7 @@ static void the_first_one_is_asked_and_the_primary_logged_in_to(void **state)
     assert_non_null(strstr(server.heard, "ROLE"));
     assert_null(strstr(server.heard, "watch"));
     assert_int_equal(atomic_load(&primary.sentinel), 0);
-    assert_true(ilk__conn_number_of(conn).server
+    assert_true(ilk__conn_identity_of(conn).server
                 == ilk__server_hash("127.0.0.1", server.port));
 }
 
@@ -222,7 +222,7 @@ static void a_replica_is_left_for_what_another_sentinel_says(void **state)
     peer_serve(&server, says_replica);
     peer_serve(&other_server, says_master);
     assert_int_equal(open_by("", patience(5000)), ILK_OK);
-    assert_true(ilk__conn_number_of(conn).server
+    assert_true(ilk__conn_identity_of(conn).server
                 == ilk__server_hash("127.0.0.1", other_server.port));
     /* The first one, which accepts no more, would take its share of the time. */
     assert_true(fixture_now_ms() - before < patience(1000));
@@ -313,7 +313,7 @@ static void news_of_a_switch_end_the_attempt(void **state)
 /* The number of a connection to another server means nothing on this one. */
 static void another_servers_connection_is_not_closed_here(void **state)
 {
-    ilk__conn_number old = {.id = 5, .since = 1, .server = 77};
+    ilk__conn_identity old = {.id = 5, .since = 1, .server = 77};
     ilk__url url;
     char text[128];
 
@@ -334,7 +334,7 @@ static void another_servers_connection_is_not_closed_here(void **state)
 
 static void the_same_servers_connection_is_closed(void **state)
 {
-    ilk__conn_number old = {.id = 5, .since = 1};
+    ilk__conn_identity old = {.id = 5, .since = 1};
     ilk__url url;
     char text[128];
 
