@@ -16,6 +16,7 @@
 
 #include "base/recent.h"
 #include "base/timer.h"
+#include "gateway/request_words.h"
 
 enum {
     ILK__ENDED_MS = 60 * 1000, /* how long an ended contender is remembered */
@@ -128,7 +129,6 @@ int ilk__token_is_over(const ilk__contention *contention, ilk__bytes token);
 
 /* ---- contention_requests.c ----------------------------------------------- */
 
-ilk__bytes ilk__request_arg(const ilk__gateway_request *request, size_t index);
 /* -1: no number, or below `least`. */
 int64_t ilk__request_number(const ilk__gateway_request *request, size_t index,
                             int64_t least);

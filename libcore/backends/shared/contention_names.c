@@ -83,7 +83,7 @@ static void prolong_waits(const ilk__contention *contention,
     int64_t until = ilk__now_ms() + liveness_ms;
 
     for (size_t i = ILK__REFRESH_ENTRIES; i < request->arg_count; i++) {
-        const ilk__bytes entry = ilk__request_arg(request, i);
+        const ilk__bytes entry = ilk__gateway_arg(request, i);
         ilk__contender *contender = ilk__contender_find(
             contention, ilk__request_entry_word(entry, ILK__ENTRY_TOKEN));
 
@@ -230,7 +230,7 @@ enum { BREAK_TOKEN, BREAK_ID = 4 };
 
 static uint64_t mark_of_break(const ilk__gateway_request *request)
 {
-    const ilk__bytes id = ilk__request_arg(request, BREAK_ID);
+    const ilk__bytes id = ilk__gateway_arg(request, BREAK_ID);
 
     return ilk__hash(ILK__HASH_START, id.data, id.len);
 }
@@ -239,7 +239,7 @@ static uint64_t mark_of_break(const ilk__gateway_request *request)
 void ilk__name_break(ilk__name_record *name, ilk__gateway_request *request)
 {
     const ilk__contention *contention = name->seen.contention;
-    const ilk__bytes token = ilk__request_arg(request, BREAK_TOKEN);
+    const ilk__bytes token = ilk__gateway_arg(request, BREAK_TOKEN);
 
     if (ilk__recent_has(&contention->breaks, mark_of_break(request)))
         ilk__gateway_reply(request, ILK__CODE_RELEASED, "ii", (int64_t)0,

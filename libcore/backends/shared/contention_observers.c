@@ -111,13 +111,13 @@ void ilk__name_free_observers(ilk__name_record *name)
 
 static ilk__bytes waiter_of(const ilk__gateway_request *request)
 {
-    return ilk__request_entry_word(ilk__request_arg(request, OBSERVE_ENTRY),
+    return ilk__request_entry_word(ilk__gateway_arg(request, OBSERVE_ENTRY),
                                    ILK__ENTRY_WAITER);
 }
 
 static int waits(const ilk__gateway_request *request)
 {
-    return ilk__request_arg(request, OBSERVE_ENTRY).len != 0;
+    return ilk__gateway_arg(request, OBSERVE_ENTRY).len != 0;
 }
 
 static void begin_observing(ilk__name_record *name)
@@ -149,7 +149,7 @@ static int list(ilk__name_record *name, ilk__gateway_request *request)
     }
     if (!one) {
         one = new_observer(name, waiter,
-                           ilk__request_arg(request, OBSERVE_CLIENT));
+                           ilk__gateway_arg(request, OBSERVE_CLIENT));
         if (!one) {
             ilk__gateway_break(request);
             return 0;
@@ -196,7 +196,7 @@ int64_t ilk__name_note_term(ilk__name_record *name,
 static int is_news(const ilk__gateway_request *request,
                    const ilk__contended_state *state)
 {
-    const ilk__bytes known = ilk__request_arg(request, OBSERVE_KNOWN);
+    const ilk__bytes known = ilk__gateway_arg(request, OBSERVE_KNOWN);
     ilk__span version = {known.data, known.len},
               term = ilk__text_cut(&version, ' ', NULL);
     const int64_t known_term = ilk__text_number(term, ILK__SCRIPT_INT_MAX);
@@ -256,7 +256,7 @@ void ilk__observers_refresh(ilk__name_record *name,
     }
     for (size_t i = ILK__REFRESH_ENTRIES; i < request->arg_count; i++) {
         ilk__observer *one = find(
-            contention, ilk__request_entry_word(ilk__request_arg(request, i),
+            contention, ilk__request_entry_word(ilk__gateway_arg(request, i),
                                                 ILK__ENTRY_WAITER));
 
         if (one)
@@ -270,7 +270,7 @@ void ilk__observer_cancel(ilk__name_record *name, ilk__gateway_request *request)
 {
     ilk__observer *one =
         find(name->seen.contention,
-             ilk__request_entry_word(ilk__request_arg(request, 0),
+             ilk__request_entry_word(ilk__gateway_arg(request, 0),
                                      ILK__ENTRY_WAITER));
 
     if (one && one->of == name)

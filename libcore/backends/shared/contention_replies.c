@@ -177,7 +177,7 @@ void ilk__reply_refreshed(const ilk__contention *contention,
     for (size_t i = ILK__REFRESH_ENTRIES; i < request->arg_count; i++)
         add_state(&reply, ilk__contender_find(contention,
                                               ilk__request_entry_word(
-                                                  ilk__request_arg(request, i),
+                                                  ilk__gateway_arg(request, i),
                                                   ILK__ENTRY_TOKEN)));
     send(&reply);
 }
@@ -189,7 +189,7 @@ void ilk__reply_observers_refreshed(const ilk__contention *contention,
 
     for (size_t i = ILK__REFRESH_ENTRIES; i < request->arg_count; i++) {
         const ilk__bytes waiter = ilk__request_entry_word(
-            ilk__request_arg(request, i), ILK__ENTRY_WAITER);
+            ilk__gateway_arg(request, i), ILK__ENTRY_WAITER);
 
         add_int(&reply,
                 ilk__table_find(&contention->observers, waiter.data, waiter.len)

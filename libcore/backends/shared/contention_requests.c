@@ -12,17 +12,10 @@ static const ilk__bytes nothing = {(char *)"", 0};
 
 /* ---- words --------------------------------------------------------------- */
 
-ilk__bytes ilk__request_arg(const ilk__gateway_request *request, size_t index)
-{
-    if (index >= request->arg_count)
-        return nothing;
-    return (ilk__bytes){request->args[index]->str, request->args[index]->len};
-}
-
 int64_t ilk__request_number(const ilk__gateway_request *request, size_t index,
                             int64_t least)
 {
-    const ilk__bytes word = ilk__request_arg(request, index);
+    const ilk__bytes word = ilk__gateway_arg(request, index);
     int64_t number = ilk__text_number((ilk__span){word.data, word.len},
                                       ILK__SCRIPT_INT_MAX - 1);
 
@@ -206,17 +199,17 @@ static int read_numbers(const ilk__gateway_request *request, numbers *out)
 
 static ilk__contender_words words_of(const ilk__gateway_request *request)
 {
-    const ilk__bytes entry = ilk__request_arg(request, ACQUIRE_ENTRY);
+    const ilk__bytes entry = ilk__gateway_arg(request, ACQUIRE_ENTRY);
     int campaigns = request->script == ILK__SCRIPT_ELECTION_CAMPAIGN;
 
     return (ilk__contender_words){
-        .token = ilk__request_arg(request, ACQUIRE_TOKEN),
-        .who = ilk__request_arg(request, ACQUIRE_WHO),
-        .client = ilk__request_arg(request, ACQUIRE_CLIENT),
+        .token = ilk__gateway_arg(request, ACQUIRE_TOKEN),
+        .who = ilk__gateway_arg(request, ACQUIRE_WHO),
+        .client = ilk__gateway_arg(request, ACQUIRE_CLIENT),
         .waiter = entry.len ? ilk__request_entry_word(entry, ILK__ENTRY_WAITER)
                             : nothing,
         .value =
-            campaigns ? ilk__request_arg(request, CAMPAIGN_VALUE) : nothing};
+            campaigns ? ilk__gateway_arg(request, CAMPAIGN_VALUE) : nothing};
 }
 
 static void join(ilk__contender *contender, ilk__gateway_request *request,
@@ -272,7 +265,7 @@ static void join_again(ilk__contender *contender, ilk__gateway_request *request,
 static const char *unsupported(const ilk__gateway_request *request)
 {
     if (request->script == ILK__SCRIPT_ELECTION_CAMPAIGN)
-        return ilk__request_arg(request, CAMPAIGN_IDENTITY).len
+        return ilk__gateway_arg(request, CAMPAIGN_IDENTITY).len
                    ? "ILKNONE %s has no candidates with an identity: nobody "
                      "leads on in an earlier leader's term"
                    : NULL;
@@ -286,8 +279,8 @@ static const char *unsupported(const ilk__gateway_request *request)
 static int is_acceptable(const ilk__contention *contention,
                          ilk__gateway_request *request, numbers *out)
 {
-    const ilk__bytes token = ilk__request_arg(request, ACQUIRE_TOKEN),
-                     entry = ilk__request_arg(request, ACQUIRE_ENTRY);
+    const ilk__bytes token = ilk__gateway_arg(request, ACQUIRE_TOKEN),
+                     entry = ilk__gateway_arg(request, ACQUIRE_ENTRY);
     const char *why = unsupported(request);
 
     if (why)
@@ -388,7 +381,7 @@ static void end_known(ilk__contender *contender, ilk__gateway_request *request)
 static void release(ilk__contention *contention, ilk__gateway_request *request,
                     const action *about)
 {
-    const ilk__bytes token = ilk__request_arg(request, 0);
+    const ilk__bytes token = ilk__gateway_arg(request, 0);
     ilk__contender *contender = ilk__contender_find(contention, token);
 
     ilk__token_note_over(contention, token);
@@ -406,7 +399,7 @@ static void release(ilk__contention *contention, ilk__gateway_request *request,
 static void cancel(ilk__contention *contention, ilk__gateway_request *request,
                    const action *about)
 {
-    const ilk__bytes token = ilk__request_arg(request, 1);
+    const ilk__bytes token = ilk__gateway_arg(request, 1);
     ilk__contender *contender = ilk__contender_find(contention, token);
 
     ilk__token_note_over(contention, token);
@@ -429,7 +422,7 @@ static void adopt(ilk__contention *contention, ilk__gateway_request *request,
                   const action *about, int64_t lease_ms)
 {
     ilk__contender *contender = stranger(
-        contention, request, about, ilk__request_arg(request, EXTEND_TOKEN));
+        contention, request, about, ilk__gateway_arg(request, EXTEND_TOKEN));
 
     if (!contender)
         return;
@@ -459,7 +452,7 @@ static void renew(ilk__contender *contender, ilk__gateway_request *request,
 static void extend(ilk__contention *contention, ilk__gateway_request *request,
                    const action *about)
 {
-    const ilk__bytes token = ilk__request_arg(request, EXTEND_TOKEN);
+    const ilk__bytes token = ilk__gateway_arg(request, EXTEND_TOKEN);
     const int64_t lease_ms = ilk__request_number(request, EXTEND_LEASE, 1);
     ilk__contender *contender = ilk__contender_find(contention, token);
 
@@ -477,9 +470,9 @@ static void extend(ilk__contention *contention, ilk__gateway_request *request,
 /* token, value */
 static void proclaim(ilk__contention *contention, ilk__gateway_request *request)
 {
-    const ilk__bytes value = ilk__request_arg(request, 1);
+    const ilk__bytes value = ilk__gateway_arg(request, 1);
     ilk__contender *contender =
-        ilk__contender_find(contention, ilk__request_arg(request, 0));
+        ilk__contender_find(contention, ilk__gateway_arg(request, 0));
 
     if (!contender || contender->state != ILK__CONTENDER_HOLDS) {
         ilk__reply_lost(request);

@@ -265,7 +265,7 @@ static void read(ilk__group_name *name, ilk__gateway_request *request)
 
 static ilk__span span_of(const ilk__gateway_request *request, size_t index)
 {
-    const ilk__bytes word = ilk__request_arg(request, index);
+    const ilk__bytes word = ilk__gateway_arg(request, index);
 
     return (ilk__span){word.data ? word.data : "", word.len};
 }

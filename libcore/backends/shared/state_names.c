@@ -194,13 +194,13 @@ static ilk__state_waiter *new_waiter(ilk__state_name *name, ilk__bytes entry,
 
 int ilk__state_waiter_is_named(const ilk__gateway_request *request)
 {
-    return ilk__request_arg(request, ARG_ENTRY).len != 0;
+    return ilk__gateway_arg(request, ARG_ENTRY).len != 0;
 }
 
 int ilk__state_waiter_add(ilk__state_name *name, ilk__gateway_request *request)
 {
     ilk__state_names *of = name->of;
-    const ilk__bytes entry = ilk__request_arg(request, ARG_ENTRY);
+    const ilk__bytes entry = ilk__gateway_arg(request, ARG_ENTRY);
     const int64_t liveness_ms = ilk__request_number(request, ARG_LIVENESS, 1);
     ilk__state_waiter *one = find_waiter(of, entry);
 
@@ -214,7 +214,7 @@ int ilk__state_waiter_add(ilk__state_name *name, ilk__gateway_request *request)
         return 0;
     }
     if (!one)
-        one = new_waiter(name, entry, ilk__request_arg(request, ARG_CLIENT),
+        one = new_waiter(name, entry, ilk__gateway_arg(request, ARG_CLIENT),
                          request->keys[KEY_WAIT]);
     if (!one) {
         ilk__gateway_break(request);
@@ -229,7 +229,7 @@ void ilk__state_waiter_remove(ilk__state_name *name,
 {
     ilk__state_waiter *one =
         ilk__state_waiter_is_named(request)
-            ? find_waiter(name->of, ilk__request_arg(request, ARG_ENTRY))
+            ? find_waiter(name->of, ilk__gateway_arg(request, ARG_ENTRY))
             : NULL;
 
     if (one)
@@ -305,7 +305,7 @@ void ilk__state_names_refresh(ilk__state_names *names,
     add_int(&reply, 1, &is_cut);
     for (size_t i = ILK__REFRESH_ENTRIES; i < request->arg_count; i++) {
         ilk__state_waiter *one =
-            find_waiter(names, ilk__request_arg(request, i));
+            find_waiter(names, ilk__gateway_arg(request, i));
 
         if (one)
             ilk__timer_set(&names->timers, &one->timer,
@@ -326,7 +326,7 @@ int ilk__state_names_cancel(ilk__state_names *names,
                             ilk__gateway_request *request)
 {
     ilk__state_waiter *one =
-        find_waiter(names, ilk__request_arg(request, ARG_ENTRY));
+        find_waiter(names, ilk__gateway_arg(request, ARG_ENTRY));
 
     if (!one)
         return 0;
