@@ -150,10 +150,12 @@ ilk__act ilk__refresher_reply(ilk__op *op, const ilk__reply *reply)
         ilk__waiter *waiter =
             ilk__wait_find(refresher->shared, refresher->batch[i]);
 
-        if (waiter && waiter->refresher == refresher
-            && !report_to(waiter, op->sent_at, reply, 3 + 3 * i))
+        if (!waiter || waiter->refresher != refresher)
+            continue;
+        if (!report_to(waiter, op->sent_at, reply, 3 + 3 * i))
             return ilk__op_fail(op, ILK_EREPLY,
                                 "a refresh with a hold for a wait without");
+        ilk__waiter_sample(waiter, op->sent_at, ilk__script_int(reply, 1));
     }
     ilk__refresher_note_holder(refresher, op->sent_at,
                                ilk__script_int(reply, 0),

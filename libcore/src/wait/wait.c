@@ -408,7 +408,8 @@ ilk__act ilk__wait_start(ilk__op *op)
     ilk__waiter *waiter = op->subject;
     ilk_status st;
 
-    atomic_store(&waiter->cancelled, 0);
+    if (!waiter->goes_on)
+        atomic_store(&waiter->cancelled, 0);
     if (is_stopped(op, waiter))
         return resume(waiter) ? stop(op) : finish(op, ILK_ECANCELLED);
     if (waiter->stage == ILK__STAGE_LINGER && resume(waiter))
@@ -460,9 +461,8 @@ ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
     if (!had_entry(op))
         return misfit(op);
     was_answered(op);
-    waiter->sample_at = op->sent_at;
-    waiter->sample_us = now_us > 0 ? now_us : 0; /* G - S cannot overflow */
     ilk__shared_lock(waiter->shared);
+    ilk__waiter_sample(waiter, op->sent_at, now_us);
     waiter->shared->stats.waits++;
     if (waiter->refresher)
         ilk__refresher_note_holder(waiter->refresher, op->sent_at, holder_ms,
@@ -514,6 +514,13 @@ ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause)
         return pause_on(op);
     return waiter->stage == ILK__STAGE_INBOX ? await_inbox(op)
                                              : act_on_report(op);
+}
+
+int ilk__wait_is_cancelled(const ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    return atomic_load(&waiter->cancelled);
 }
 
 /* Whether the server may have executed the request in spite of the failure. */

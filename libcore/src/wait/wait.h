@@ -94,12 +94,11 @@ typedef struct ilk__waiter {
     int64_t pause_until;
     int64_t inbox_since; /* when it began to wait for the inbox */
     int64_t linger_until;
-    int64_t until;     /* the caller's deadline, which ENQUEUE may exceed */
-    int enqueues;      /* how many times this wait has sent ENQUEUE */
-    int64_t sample_at; /* our time before a request was sent ... */
-    int64_t sample_us; /* ... and the server's time in its reply */
+    int64_t until; /* the caller's deadline, which ENQUEUE may exceed */
+    int enqueues;  /* how many times this wait has sent ENQUEUE */
     ilk__parker parker;
     _Atomic int cancelled;
+    int goes_on; /* the next start goes on with a wait that may be cancelled already */
 
     /* the outcome */
     int64_t fence, began, granted_ms;
@@ -115,6 +114,8 @@ typedef struct ilk__waiter {
     ilk__wait_report report;
     int64_t report_fence, report_lease_ms, report_us; /* GRANTED by the inbox */
     int64_t report_at; /* local: the grant was received, or the refresh sent */
+    int64_t sample_at; /* our time before a request was sent ... */
+    int64_t sample_us; /* ... and the server's time in its reply */
     int64_t suspended_since; /* since EINTR ended the wait; 0: not suspended */
     struct ilk__delivered_signal *delivered; /* see delivered_signal.h */
     size_t delivered_count; /* without those that are put aside */
@@ -144,9 +145,12 @@ void ilk__waiter_forget(ilk__waiter *waiter);
  * an earlier reply carried its time S, and we had sent that request at our
  * time t0. S was taken after t0, so the grant was made at t0 + (G - S) or
  * later; 1 % of G - S is subtracted because the clocks may differ in speed.
- * The receipt of the grant is an upper bound.
+ * The receipt of the grant is an upper bound. Each refresh takes a new sample of
+ * S and t0, so that a long wait does not make that 1 % longer than a lease.
  */
 int64_t ilk__waiter_began(const ilk__waiter *waiter);
+/* Under the shared state's mutex. */
+void ilk__waiter_sample(ilk__waiter *waiter, int64_t sent_at, int64_t now_us);
 
 /* The token of this wait, and of the lease once it has succeeded. */
 const char *ilk__waiter_token(const ilk__waiter *waiter);
@@ -177,6 +181,7 @@ ilk__act ilk__wait_start(ilk__op *op);
 ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause);
 ilk__act ilk__wait_failed(ilk__op *op, ilk_status status);
+int ilk__wait_is_cancelled(const ilk__op *op);
 ilk__act ilk__wait_sent(ilk__op *op, ilk_status status);
 
 /* ---- parts of a primitive's own ask and reply --------------------------- */

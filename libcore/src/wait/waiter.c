@@ -233,6 +233,12 @@ void ilk__wait_orphaned(ilk__shared *shared, const ilk__message *message)
         (*place)(shared, message);
 }
 
+void ilk__waiter_sample(ilk__waiter *waiter, int64_t sent_at, int64_t now_us)
+{
+    waiter->sample_at = sent_at;
+    waiter->sample_us = now_us > 0 ? now_us : 0; /* no difference overflows */
+}
+
 int64_t ilk__waiter_began(const ilk__waiter *waiter)
 {
     int64_t since = (waiter->report_us - waiter->sample_us) / 1000;
