@@ -257,7 +257,8 @@ ILK_API ilk_status ilk_lock_check_start(ilk_op **out, ilk_lock *lock,
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST; ILK_EUNKNOWN (an extend has no
  *         reply and may be executed late; the handle still holds);
- *         ILK_EUNSUPPORTED (without ILK_OFFER_DETACH; the handle still holds)
+ *         ILK_EUNSUPPORTED (without ILK_OFFER_DETACH; the handle still holds);
+ *         ILK_ECLOSED (the client was closed while a renewal was running)
  * Threads: one thread at a time. Blocks: while a renewal is running, or one
  * round trip. Since: 0.1
  */

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { CLOSE_TICK_MS = 100 }; /* a detach looks for a close of the client */
+
 /* A renewal in flight has copies of all it needs, so the handle may be freed
  * before the reply comes. */
 struct ilk__renewal {
@@ -135,13 +137,16 @@ static int is_last(const ilk__lease *lease)
                lease->hold_end - lease->span_ms, lease->span_ms);
 }
 
+/* After a third of the lease; where less than two thirds are left, because a reply
+ * came late, after a third of that. */
 static int64_t next_probe(const ilk__lease *lease, int64_t now)
 {
-    int64_t deadline = atomic_load(&lease->deadline);
+    const int64_t third = lease->span_ms / 3;
+    const int64_t deadline = atomic_load(&lease->deadline);
 
     if (!lease->renews || is_last(lease))
         return deadline;
-    return ilk__sooner(now + lease->span_ms / 3, deadline);
+    return now + (deadline - now > 2 * third ? third : (deadline - now) / 3);
 }
 
 void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
@@ -162,19 +167,27 @@ void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
 }
 
 /* Wait until no renewal is in flight. Its deadline is cut, so that it is not
- * retransmitted. The mutex is held, and released while waiting. */
-static void await_renewal(ilk__lease *lease, ilk__parker *parker)
+ * retransmitted. The mutex is held, and released while waiting. When the client is
+ * closed, the keeper may end before the renewal does: ILK_ECLOSED. */
+static ilk_status await_renewal(ilk__lease *lease, ilk__parker *parker,
+                                ilk_error *err)
 {
+    ilk__shared *shared = lease->shared;
     ilk__renewal *renewal = lease->renewal;
 
     if (!renewal)
-        return;
+        return ILK_OK;
     renewal->inflight.op.deadline = 0;
     renewal->waiting = parker;
-    ilk__shared_unlock(lease->shared);
-    while (ilk__park(parker, ILK__FOREVER) == ILK_EINTR)
-        continue;
-    ilk__shared_lock(lease->shared);
+    while (lease->renewal && !shared->closed) {
+        ilk__shared_unlock(shared);
+        (void)ilk__park(parker, ilk__deadline(CLOSE_TICK_MS));
+        ilk__shared_lock(shared);
+    }
+    if (!lease->renewal)
+        return ILK_OK;
+    renewal->waiting = NULL;
+    return ilk__fail(err, ILK_ECLOSED, "the client is closed");
 }
 
 ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err)
@@ -186,8 +199,9 @@ ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err)
         return st;
     ilk__shared_lock(lease->shared);
     stop_watching(lease);
-    await_renewal(lease, &parker);
-    st = ilk__lease_check(lease, err);
+    st = await_renewal(lease, &parker, err);
+    if (st == ILK_OK)
+        st = ilk__lease_check(lease, err);
     if (st == ILK_OK)
         leave(lease, ILK__LEASE_FREE);
     ilk__shared_unlock(lease->shared);

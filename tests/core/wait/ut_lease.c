@@ -140,6 +140,25 @@ static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
     assert_no_notification();
 }
 
+/* A reply that took long leaves less than a third of the lease. */
+static void a_hold_that_was_late_is_renewed_before_its_end(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    shared_tick(TTL_MS / 3);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    ilk__lease_end(&lease);
+    ilk__lease_begin(&lease, 18, local_ms + TTL_MS / 5, TTL_MS);
+    ilk__lease_watch(&lease, TTL_MS, 1, INT64_MAX);
+
+    shared_tick(TTL_MS / 15 - 1);
+    assert_null(next_inflight());
+    shared_tick(1);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 18 1", ILK__CODE_HELD);
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+    assert_no_notification();
+}
+
 static void a_renewal_counts_from_its_question(void **state)
 {
     ilk__inflight *inflight;
@@ -360,6 +379,7 @@ int main(void)
         TEST(a_column_has_its_own_word_and_notification),
         TEST(what_is_not_held_cannot_be_lost),
         TEST(a_hold_is_renewed_at_a_third_of_its_lease),
+        TEST(a_hold_that_was_late_is_renewed_before_its_end),
         TEST(a_renewal_counts_from_its_question),
         TEST(a_shorter_lease_from_the_server_is_what_counts),
         TEST(a_renewal_that_is_refused_is_a_loss),

@@ -270,6 +270,36 @@ static void waiters_outlast_a_server_that_is_killed_and_restarted(void **state)
     disperse(&c);
 }
 
+static void *detach(void *context)
+{
+    ilk_error err = {0};
+
+    return (void *)(intptr_t)ilk_lock_detach(context, &err);
+}
+
+/* A detach waits for the renewal in flight, which the close leaves without an end. */
+static void a_detach_on_a_frozen_server_ends_with_its_client(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock_with(client, "detach", 6000, 0);
+    ilk_error err = {0};
+    pthread_t thread;
+    void *status;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    assert_int_equal(0, fixture_pause(&fx));
+    fixture_sleep_ms(2300); /* the renewal is due after 2000 */
+    assert_int_equal(0, pthread_create(&thread, NULL, detach, lock));
+    fixture_sleep_ms(200);
+    assert_status(ILK_OK, ilk_client_close(client, &err));
+    assert_int_equal(0, pthread_join(thread, &status));
+    assert_int_equal(ILK_ECLOSED, (ilk_status)(intptr_t)status);
+    assert_int_equal(0, fixture_resume(&fx));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
 static void waiters_outlast_a_flush(void **state)
 {
     ilk_error err = {0};
@@ -381,6 +411,7 @@ int main(void)
             wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue),
         cmocka_unit_test(holder_on_a_frozen_server_knows_when_it_ends),
         cmocka_unit_test(waiters_outlast_a_server_that_is_killed_and_restarted),
+        cmocka_unit_test(a_detach_on_a_frozen_server_ends_with_its_client),
         cmocka_unit_test(waiters_outlast_a_flush),
         cmocka_unit_test(waiters_outlast_the_loss_of_the_waiting_list),
         cmocka_unit_test(waiters_outlast_the_loss_of_their_connections),
