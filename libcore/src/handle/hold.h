@@ -308,8 +308,8 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
     {                                                                          \
         .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__wait_ask,     \
         .reply = ilk__wait_reply, .start = ilk__wait_start,                    \
-        .wake = ilk__wait_wake, .failed = ilk__wait_failed,                    \
-        .sent = ilk__wait_sent                                                 \
+        .wake = ilk__wait_wake, .cancelled = ilk__wait_is_cancelled,           \
+        .failed = ilk__wait_failed, .sent = ilk__wait_sent                     \
     }
 #define ILK__HOLD_REFRESH(what)                                                \
     {                                                                          \

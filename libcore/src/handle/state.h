@@ -112,7 +112,8 @@ ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
     {                                                                          \
         .name = #what, .script = ILK__SCRIPT_##what, .ask = (ask_),            \
         .reply = (reply_), .start = ilk__wait_start, .wake = ilk__wait_wake,   \
-        .failed = ilk__wait_failed, .sent = ilk__wait_sent                     \
+        .cancelled = ilk__wait_is_cancelled, .failed = ilk__wait_failed,       \
+        .sent = ilk__wait_sent                                                 \
     }
 #define ILK__STATE_REFRESH(what)                                               \
     {                                                                          \

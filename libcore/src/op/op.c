@@ -82,6 +82,21 @@ ilk__act ilk__op_sleep(ilk__op *op, int64_t until)
     return ILK__ACT_SLEEP;
 }
 
+/* Nothing was sent, but the type has to tidy up: an entry may be on the server. */
+static ilk__act without_memory(ilk__op *op, ilk__act act)
+{
+    ilk_status status =
+        ilk__fail(op->err, ILK_ENOMEM, "%s: out of memory", op->type->name);
+
+    if (act == ILK__ACT_SEND && op->type->failed)
+        return op->type->failed(op, status);
+    if (act == ILK__ACT_SEND_ONLY && op->type->sent) {
+        end_ensured(op, status);
+        return op->type->sent(op, status);
+    }
+    return ilk__op_done(op, status);
+}
+
 static ilk__act compose(ilk__op *op, ilk__act act)
 {
     ilk__command_free(&op->command);
@@ -91,8 +106,7 @@ static ilk__act compose(ilk__op *op, ilk__act act)
     op->backoff_ms = 0;
     op->sent_at = op->now;
     if (op->command.failed)
-        return ilk__op_fail(op, ILK_ENOMEM, "%s: out of memory",
-                            op->type->name);
+        return without_memory(op, act);
     return act;
 }
 
@@ -265,10 +279,19 @@ static int ends_pause(const ilk__op *op, ilk__cause cause)
            && (cause == ILK__CAUSE_INTERRUPT || cause == ILK__CAUSE_STOPPED);
 }
 
+/* A cancel comes as news, and ends a pause as a stop does. */
+static int is_cancel(const ilk__op *op, ilk__cause cause)
+{
+    return op->resend && cause == ILK__CAUSE_NEWS && op->type->cancelled
+           && op->type->cancelled(op);
+}
+
 static ilk__act on_wake(ilk__op *op, ilk__cause cause)
 {
     if (op->resend && cause == ILK__CAUSE_CLOSED)
         return give_up(op, ILK_ECLOSED);
+    if (is_cancel(op, cause))
+        cause = ILK__CAUSE_STOPPED;
     if (op->resend && !ends_pause(op, cause)) {
         if (op->now < op->wake_at)
             return ILK__ACT_SLEEP;

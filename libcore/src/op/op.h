@@ -78,6 +78,8 @@ typedef struct ilk__op_type {
     ilk__act (*wake)(ilk__op *op, ilk__cause cause);
     ilk__act (*failed)(ilk__op *op, ilk_status status);
     ilk__act (*sent)(ilk__op *op, ilk_status status); /* SENT after SEND_ONLY */
+    int (*cancelled)(
+        const ilk__op *op); /* its pauses between copies must end */
 } ilk__op_type;
 
 struct ilk__op {

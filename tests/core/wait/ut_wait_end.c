@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_wait_end.c -- how waits end: time, cancel, signals, closing, failures. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "base/alloc.h"
 #include "shared_case.h"
 
 #include <stdio.h>
@@ -182,6 +183,52 @@ static void a_stop_after_a_repeated_try_withdraws_it(void **state)
                      ILK__ACT_SLEEP);
 
     assert_leaves(op_wake(&me.op, ILK__CAUSE_STOPPED), ILK_ECANCELLED);
+}
+
+/* The server is away, and the request is to be sent again. */
+static void a_cancel_ends_the_pause_before_a_copy(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+
+    ilk__waiter_cancel(&me.waiter);
+
+    assert_leaves(op_wake(&me.op, ILK__CAUSE_NEWS), ILK_ECANCELLED);
+}
+
+/* A hold was lost at its confirmation, and the acquire waits again. */
+static void a_cancel_before_a_wait_that_goes_on_counts(void **state)
+{
+    (void)state;
+    shared.inbox = ILK__INBOX_NONE;
+    me.waiter.goes_on = 1;
+    ilk__waiter_cancel(&me.waiter);
+
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_ECANCELLED);
+}
+
+/* Nothing can be sent, so its liveness ends the entry on the server: the keeper must not
+ * go on refreshing it. */
+static void a_wait_that_cannot_send_for_want_of_memory_leaves(void **state)
+{
+    (void)state;
+    wait_queued(8000);
+    ilk__waiter_report(&me.waiter, ILK__REPORT_GONE);
+    ilk__alloc_fail_at(1);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    ilk__alloc_fail_at(0);
+
+    assert_int_equal(me.op.status, ILK_ENOMEM);
+    assert_null(me.waiter.refresher);
+    assert_int_equal(shared.stats.waiting, 0);
+    assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
 }
 
 static void a_server_away_for_a_minute_ends_it(void **state)
@@ -476,6 +523,9 @@ int main(void)
         TEST(a_wait_ends_at_its_deadline),
         TEST(a_deadline_that_passed_before_the_answer_ends_it),
         TEST(a_cancelled_wait_leaves),
+        TEST(a_cancel_ends_the_pause_before_a_copy),
+        TEST(a_cancel_before_a_wait_that_goes_on_counts),
+        TEST(a_wait_that_cannot_send_for_want_of_memory_leaves),
         TEST(a_cancel_for_the_inbox_ends_it_without_a_word),
         TEST(a_cancel_just_before_the_inbox_opens_is_not_forgotten),
         TEST(a_cancel_before_the_acquire_does_not_count),

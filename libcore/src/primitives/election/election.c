@@ -50,6 +50,7 @@ static const ilk__op_type election_campaign = {
     .reply = ilk__wait_reply,
     .start = ilk__wait_start,
     .wake = ilk__wait_wake,
+    .cancelled = ilk__wait_is_cancelled,
     .failed = ilk__wait_failed,
     .sent = ilk__wait_sent};
 static const ilk__op_type election_refresh =

@@ -61,15 +61,16 @@ static ilk__act observed(ilk__op *op, const ilk__reply *reply)
     }
 }
 
-static const ilk__op_type election_observe = {.name = "election_observe",
-                                              .script =
-                                                  ILK__SCRIPT_ELECTION_OBSERVE,
-                                              .ask = ask_observe,
-                                              .reply = observed,
-                                              .start = ilk__wait_start,
-                                              .wake = ilk__wait_wake,
-                                              .failed = ilk__wait_failed,
-                                              .sent = ilk__wait_sent};
+static const ilk__op_type election_observe = {
+    .name = "election_observe",
+    .script = ILK__SCRIPT_ELECTION_OBSERVE,
+    .ask = ask_observe,
+    .reply = observed,
+    .start = ilk__wait_start,
+    .wake = ilk__wait_wake,
+    .cancelled = ilk__wait_is_cancelled,
+    .failed = ilk__wait_failed,
+    .sent = ilk__wait_sent};
 static const ilk__op_type election_observer_refresh =
                               ILK__HOLD_REFRESH(ELECTION_OBSERVER_REFRESH),
                           election_observer_cancel =

@@ -143,7 +143,8 @@ static ilk__act failed_for_good(ilk__op *op, ilk_status status)
     {                                                                          \
         .name = (called), .script = ILK__SCRIPT_QUEUE_RESERVE,                 \
         .only_once = (once), .ask = ask_messages, .reply = read_messages,      \
-        .start = start, .wake = ilk__wait_wake, .failed = (if_failed),         \
+        .start = start, .wake = ilk__wait_wake,                                \
+        .cancelled = ilk__wait_is_cancelled, .failed = (if_failed),            \
         .sent = ilk__wait_sent                                                 \
     }
 const ilk__op_type ilk__queue_reserve_op =

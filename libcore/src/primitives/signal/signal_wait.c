@@ -140,6 +140,7 @@ static const ilk__op_type wait_op = {.name = "signal_wait",
                                      .reply = on_reply,
                                      .start = ilk__wait_start,
                                      .wake = ilk__wait_wake,
+                                     .cancelled = ilk__wait_is_cancelled,
                                      .failed = ilk__wait_failed,
                                      .sent = ilk__wait_sent};
 static const ilk__op_type refresh_op = {.name = "signal_refresh",
