@@ -173,7 +173,8 @@ static void on_grant(ilk__shared *shared, const ilk__message *message)
         return;
     }
     if (!waiter || strcmp(ilk__waiter_token(waiter), message->token) != 0) {
-        pass_on(shared, message);
+        if (!ilk__detached_token_has(shared, message->token))
+            pass_on(shared, message);
         return;
     }
     if (!ilk__wait_queue_grants(waiter->wait_queue)) {

@@ -132,23 +132,26 @@ static void keep(ilk__acquire_request *self)
                                 kind, id, user, ILK_OK);
 }
 
-/* The server does not have the hold any more. */
+/* The server does not have the hold any more. A cancel since the wait ended must not
+ * be lost. */
 static void begin_anew_or_fail(ilk__acquire_request *self)
 {
     ilk__request *request = &self->request;
 
-    if (self->once)
+    if (self->once) {
         ilk__hold_end(
             self->hold, request,
             ilk__fail(request->err, ILK_EBUSY, "%s", ilk_strerror(ILK_EBUSY)));
-    else
-        await_lease(self);
+        return;
+    }
+    self->hold->waiter.goes_on = 1;
+    await_lease(self);
 }
 
 /*
  * If the extend failed without a reply, the hold stays valid for the lease of
- * the grant. ILK_ECLOSED is different: the handle was freed or the client
- * closed meanwhile, and the hold is given back.
+ * the grant; when that is over as well, the hold is given back. So it is after
+ * ILK_ECLOSED: the handle was freed or the client closed meanwhile.
  */
 static void extended(ilk__request *request, ilk_status status)
 {
@@ -166,11 +169,14 @@ static void extended(ilk__request *request, ilk_status status)
         return;
     }
     ilk__error_clear(request->err); /* the acquire has an outcome of its own */
-    if (status != ILK_ELOST) {
+    if (status != ILK_ELOST && ilk__hold_held(self->hold)) {
         keep(self);
         return;
     }
-    ilk__lease_end(lease); /* the grant ended before the extend */
+    if (status != ILK_ELOST)
+        give_back(self->hold);
+    else
+        ilk__lease_end(lease); /* the grant ended before the extend */
     begin_anew_or_fail(self);
 }
 
@@ -289,7 +295,9 @@ void ilk__hold_acquired(ilk__acquire_request *self, ilk_status status)
         ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms, 1);
         ilk__request_ask(&self->request, hold->kind->lease.extend,
                          &self->extension,
-                         ilk__request_patience(&self->request), extended);
+                         ilk__sooner(atomic_load(&hold->lease.deadline),
+                                     ilk__request_patience(&self->request)),
+                         extended);
     }
 }
 
@@ -310,6 +318,7 @@ static void acquire(ilk__acquire_request *self)
     ilk_status st;
 
     ilk__lease_end(&hold->lease);
+    hold->waiter.goes_on = 0;
     self->once = self->timeout_ms == 0;
     self->deadline = ilk__deadline(self->once ? opts->connect_timeout_ms
                                                     + opts->reply_timeout_ms

@@ -15,10 +15,21 @@ typedef struct release_request {
     int lost;
 } release_request;
 
+/* ILK_ECLOSED: a started release was dropped, perhaps before it was sent. The lease
+ * has ended here, so the keeper releases by the token. */
 static void released(ilk__request *request, ilk_status status)
 {
     const release_request *self = (release_request *)request;
+    ilk__shared *shared = request->client->shared;
 
+    if (status == ILK_ECLOSED && self->hold->wait_queue.cancel
+        && !self->hold->waiter.fixed_token) {
+        ilk__shared_lock(shared);
+        if (!shared->closed)
+            ilk__give_back_token(shared, &self->hold->wait_queue,
+                                 self->hold->lease.token);
+        ilk__shared_unlock(shared);
+    }
     if (self->lost && (status == ILK_OK || status == ILK_EUNKNOWN))
         status = ilk__fail(request->err, ILK_ELOST, "the %s was lost before",
                            self->hold->kind->lease.noun);
@@ -95,12 +106,7 @@ static ilk_status release_unconfirmed(ilk__hold *hold, ilk_error *err)
         hold->depth--;
         return ILK_OK;
     }
-    st = ilk__hold_post_release(hold, err);
-    if (st)
-        return st;
-    hold->depth = 0;
-    ilk__lease_end(&hold->lease);
-    return ILK_OK;
+    return ilk__hold_post_release(hold, err);
 }
 
 ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
@@ -318,8 +324,10 @@ static void detached(ilk__request *request, ilk_status status)
         status = ilk__lease_detach(&hold->lease, request->err);
     else if (status == ILK_ELOST)
         ilk__lease_lose(&hold->lease);
-    if (status == ILK_OK)
+    if (status == ILK_OK) {
         hold->depth = 0;
+        ilk__detached_token_add(request->client->shared, hold->lease.token);
+    }
     ilk__hold_end(hold, request, status);
 }
 

@@ -112,7 +112,8 @@ static ilk__unconfirmed_release *prepare(ilk__hold *hold)
     return self;
 }
 
-/* ILK_OK even if the lane could not send: the keeper then releases. */
+/* ILK_OK even if the lane could not send: the keeper then releases. The lease ends
+ * here before the server can execute the release and let somebody else in. */
 ilk_status ilk__hold_post_release(ilk__hold *hold, ilk_error *err)
 {
     ilk_client *client = hold->handle.client;
@@ -128,6 +129,8 @@ ilk_status ilk__hold_post_release(ilk__hold *hold, ilk_error *err)
 
     if (!self)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    hold->depth = 0;
+    ilk__lease_end(&hold->lease);
     (void)ilk__keeper_start(client->keeper, NULL);
     ilk__op_init(&op, type, &release, 0, err);
     type->ask(&op);

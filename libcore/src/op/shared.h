@@ -55,7 +55,8 @@ struct ilk__shared {
     ilk__table refreshers; /* by their keys and their refresh operation */
     ilk__table lists;      /* the refreshers' names for signals, by name */
     ilk__buf scratch;      /* to compose a key of refreshers or channels */
-    ilk__recent recent;    /* marks of messages that have come (grants, signals,
+    ilk__recent
+        recent; /* marks of detached tokens, and of messages that have come (grants, signals,
                               changes), to drop second copies */
     ilk__inflight *posted, **posted_end; /* for the keeper to start */
     ilk__sleeper *sleepers;

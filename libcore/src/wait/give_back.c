@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -222,4 +223,25 @@ ilk__ensured *ilk__give_back_ensured(const ilk__withdrawal *withdrawal,
     self->ensured.ended = ensured_ended;
     self->also = also;
     return &self->ensured;
+}
+
+/* ---- detached tokens ---------------------------------------------------- */
+
+/* Among the marks of messages, which are hashes as well. */
+static uint64_t mark_of(const char *token)
+{
+    return ilk__hash(ilk__hash(ILK__HASH_START, "detached", 8), token,
+                     strlen(token));
+}
+
+void ilk__detached_token_add(ilk__shared *shared, const char *token)
+{
+    ilk__shared_lock(shared);
+    (void)ilk__recent_seen(&shared->recent, mark_of(token));
+    ilk__shared_unlock(shared);
+}
+
+int ilk__detached_token_has(const ilk__shared *shared, const char *token)
+{
+    return ilk__recent_has(&shared->recent, mark_of(token));
 }

@@ -42,6 +42,12 @@ void ilk__give_back(const ilk__withdrawal *withdrawal);
 void ilk__give_back_token(ilk__shared *shared,
                           const ilk__wait_queue *wait_queue, const char *token);
 
+/* A hold under this token was detached, so another process may have adopted it: a late
+ * copy of its grant must not be given back. Any thread. */
+void ilk__detached_token_add(ilk__shared *shared, const char *token);
+/* With the mutex held. */
+int ilk__detached_token_has(const ilk__shared *shared, const char *token);
+
 /*
  * An ensured command for a caller that sends the cancel itself. If the caller's
  * connection breaks before the reply, the keeper sends the cancel over its own

@@ -328,6 +328,25 @@ static void a_message_without_the_secret_is_dropped_and_counted(void **state)
     assert_null(next_inflight()); /* no command was caused */
 }
 
+/* Another process may have adopted the token of a hold that was detached. */
+static void a_late_grant_of_a_detached_token_is_left_alone(void **state)
+{
+    static const char *const tokens[] = {"mine", "other"};
+    char text[256], secret[ILK__SECRET_LEN + 1];
+
+    (void)state;
+    shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
+    ilk__detached_token_add(&shared, "mine");
+    ilk__secret_of_waiter(secret, &shared, 'x', 99, "orders", 6);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "1 grant x99.%s %s 18 5000 1000000 orders",
+                 secret, tokens[i]);
+        inbox_receives_forged(text, strlen(text));
+        assert_int_equal(shared.posted != NULL, i);
+    }
+    inflight_end(next_inflight(), ILK_OK);
+}
+
 /* The secret of another waiter is none, even beside the right token. */
 static void a_secret_proves_one_kind_one_waiter_one_name(void **state)
 {
@@ -549,6 +568,7 @@ int main(void)
         TEST(every_cut_of_a_grant_is_none),
         TEST(a_message_without_the_secret_is_dropped_and_counted),
         TEST(a_message_of_another_version_is_dropped_and_counted),
+        TEST(a_late_grant_of_a_detached_token_is_left_alone),
         TEST(a_secret_proves_one_kind_one_waiter_one_name),
         TEST(a_signal_is_proven_by_the_secret_of_its_list),
         TEST(giving_back_is_bounded),

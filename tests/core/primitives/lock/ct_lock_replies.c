@@ -223,6 +223,34 @@ static void commands_that_never_arrive_are_sent_again(void **state)
 
 /* ---- late --------------------------------------------------------------- */
 
+/* Who waits is granted a short lease first, which ends while the extend has no reply. */
+static void an_extend_without_a_reply_leaves_no_lease_that_is_over(void **state)
+{
+    ilk_client *direct = open_client(), *slow;
+    ilk_lock *holder = open_lock(direct, "over"), *lock;
+    ilk_client_opts opts;
+    ilk_error err = {0};
+    taker t;
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = 5200;
+    assert_status(ILK_OK, ilk_client_open(&slow, between.url, &opts, &err));
+    lock = open_lock_with(slow, "over", 30000, ILK_LOCK_NO_RENEW);
+    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    start_taker(&t, lock, -1);
+    await_waiters("over", 1);
+    proxy_delay(&between, extending, 6000);
+    assert_status(ILK_OK, ilk_lock_release(holder, &err));
+    assert_took(ILK_OK, &t);
+    assert_true(ilk_lock_held(lock));
+    assert_holds(lock, "over");
+    ilk_lock_free(lock);
+    ilk_lock_free(holder);
+    ilk_client_free(slow);
+    ilk_client_free(direct);
+}
+
 static void grant_that_comes_too_late_is_taken_back(void **state)
 {
     ilk_lock *lock = open_lock(client, "slow");
@@ -406,6 +434,7 @@ int main(void)
         TEST(release_repeated_touches_nobody_s_lock),
         TEST(waiter_keeps_its_place_when_the_reply_is_cut),
         TEST(commands_that_never_arrive_are_sent_again),
+        TEST(an_extend_without_a_reply_leaves_no_lease_that_is_over),
         TEST(grant_that_comes_too_late_is_taken_back),
         TEST(reply_that_comes_after_its_lease_is_no_hold),
         TEST(an_interrupt_during_a_round_trip_ends_the_wait),

@@ -29,6 +29,25 @@ static void the_handle_shows_what_the_operation_did(void **state)
     ilk_lock_free(lock);
 }
 
+/* The loop's connection is still being opened when the operation is freed. */
+static void a_release_that_is_dropped_before_it_is_sent_is_done_all_the_same(
+    void **state)
+{
+    ilk_client *own = open_client();
+    ilk_lock *lock = open_lock_with(own, "dropped", 60000, 0);
+    ilk_error err = {0};
+    ilk_op *op;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    assert_status(ILK_OK, ilk_lock_release_start(&op, lock, &err));
+    ilk_op_free(op);
+    assert_int_equal(
+        0, fixture_await(&fx, "0", (int)patience(2000), "EXISTS dropped"));
+    ilk_lock_free(lock);
+    ilk_client_free(own);
+}
+
 static void the_ttl_is_this_acquires_only(void **state)
 {
     ilk_lock *lock = open_lock_with(client, "short", 0, ILK_LOCK_NO_RENEW);
@@ -212,6 +231,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_handle_shows_what_the_operation_did),
+        cmocka_unit_test(
+            a_release_that_is_dropped_before_it_is_sent_is_done_all_the_same),
         cmocka_unit_test(the_ttl_is_this_acquires_only),
         cmocka_unit_test(an_extend_finds_the_lock_lost),
         cmocka_unit_test(check_asks_when_the_lease_may_be_over),

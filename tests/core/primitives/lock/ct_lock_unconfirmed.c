@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_unconfirmed.c -- releases whose answers are not waited for. */
+/* link: -Wl,--wrap=ilk__lanes_send_only */
 #include "lock_case.h"
+#include "redis/lanes.h"
 
 #include <string.h>
+
+static ilk_lock *observed;
+static int held_when_sent;
+
+ilk_status __real_ilk__lanes_send_only(ilk__lanes *lanes,
+                                       const ilk__command *command,
+                                       ilk__ensured *ensured);
+ilk_status __wrap_ilk__lanes_send_only(ilk__lanes *lanes,
+                                       const ilk__command *command,
+                                       ilk__ensured *ensured);
+
+ilk_status __wrap_ilk__lanes_send_only(ilk__lanes *lanes,
+                                       const ilk__command *command,
+                                       ilk__ensured *ensured)
+{
+    if (observed)
+        held_when_sent += ilk_lock_held(observed);
+    return __real_ilk__lanes_send_only(lanes, command, ensured);
+}
 
 static void await_free(const char *name)
 {
@@ -28,6 +49,24 @@ static void pairs_need_one_round_trip_each(void **state)
     }
     await_free("brisk");
     assert_status(ILK_ENOTOWNER, ilk_lock_release_unconfirmed(lock, &err));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+/* The server may let another one in as soon as the command is sent. */
+static void the_hold_ends_before_the_command_is_sent(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock(client, "before");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    held_when_sent = 0;
+    observed = lock;
+    assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
+    observed = NULL;
+    assert_int_equal(0, held_when_sent);
     ilk_lock_free(lock);
     ilk_client_free(client);
 }
@@ -183,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_need_one_round_trip_each),
+        cmocka_unit_test(the_hold_ends_before_the_command_is_sent),
         cmocka_unit_test(the_next_who_waits_holds),
         cmocka_unit_test(a_loss_is_told_by_the_next_acquire_once),
         cmocka_unit_test(another_holder_is_not_touched),
