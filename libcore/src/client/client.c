@@ -28,6 +28,7 @@
 #include "run.h"
 #include "wait/refresher.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,6 +113,9 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
         opts->reply_timeout_ms = url->reply_timeout_ms;
     if (opts->connect_timeout_ms < 0 || opts->reply_timeout_ms < 0)
         return ilk__fail(err, ILK_EINVAL, "timeouts must not be negative");
+    if (opts->connect_timeout_ms > INT_MAX || opts->reply_timeout_ms > INT_MAX)
+        return ilk__fail(err, ILK_EINVAL, "timeouts must be at most %d ms",
+                         INT_MAX); /* as in a URL */
     if (opts->flags
         & ~(uint32_t)(ILK_CLIENT_LAZY | ILK_CLIENT_NO_EMBEDDED
                       | ILK_CLIENT_TICK))
