@@ -301,11 +301,13 @@ static void turn(ilk__loop *loop)
         ilk__loop_stop_waits(loop);
     wake_first(loop);
     ilk__loop_wake_ready(loop);
+    /* First of all read: the application may have stood still, and what came
+     * meanwhile is in time. */
+    connection->readable = connection->conn != NULL;
+    run_connection(loop);
     ilk__pipeline_check_patience(&loop->pipeline, now, "loop");
     while ((timer = ilk__timers_pop(&loop->timers, now)))
         timer->fire(timer, &loop->pipeline);
-    connection->readable = connection->conn != NULL;
-    run_connection(loop);
     flush(loop);
     prepare(loop);
 }

@@ -53,6 +53,31 @@ static void what_is_started_while_it_connects_is_sent(void **state)
     ilk_client_free(fresh);
 }
 
+/* A pop is never sent again, so a connection that is given up costs its message. */
+static void a_reply_that_came_while_the_program_stood_still_is_read(
+    void **state)
+{
+    ilk_client_opts opts;
+    ilk_queue *queue;
+    ilk_client *own;
+    ilk_error err = {0};
+    ilk_op *op;
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = 300;
+    assert_status(ILK_OK, ilk_client_open(&own, fx.unix_url, &opts, &err));
+    assert_status(ILK_OK, ilk_queue_open(&queue, own, "still", 5, NULL, &err));
+    assert_status(ILK_OK, ilk_queue_push(NULL, queue, "x", 1, NULL, &err));
+    op = start_ping(own);
+    assert_ends(ILK_OK, own, op);
+    assert_status(ILK_OK, ilk_queue_pop_start(&op, queue, 0, &err));
+    fixture_sleep_ms(700);
+    assert_ends(ILK_OK, own, op);
+    ilk_queue_free(queue);
+    ilk_client_free(own);
+}
+
 /* ---- deadlines ---------------------------------------------------------- */
 
 static void a_deadline_is_kept_behind_what_is_not_answered(void **state)
@@ -277,6 +302,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_started_while_it_connects_is_sent),
+        cmocka_unit_test(
+            a_reply_that_came_while_the_program_stood_still_is_read),
         cmocka_unit_test(a_deadline_is_kept_behind_what_is_not_answered),
         cmocka_unit_test(a_deadline_in_the_queue_wakes_the_loop),
         cmocka_unit_test(a_grant_wakes_the_loop),
