@@ -3,7 +3,7 @@
 it, and goes to another when the waiter is gone."""
 
 import pytest
-from resp import ReplyError
+from resp import Connection, ReplyError
 from signal_world import Signals, keys_of, secret
 
 
@@ -163,6 +163,51 @@ def test_signal_moves_only_from_where_it_is(signals):
     assert (moved[1], again[1], other[1]) == (1, 1, 0)
     assert signals.given() == ["b s2"]
     assert len(signals.world.inbox("b")) == 1
+
+
+def test_moved_signal_waits_for_one_that_cannot_be_reached_now(signals):
+    signals.crowd("a", 1)
+    signals.one()
+    signals.crowd("deaf", 2, listens=False)
+
+    moved = signals.one(request="a.7", sent="a.7", source="a s1")
+    again = signals.one(request="a.7", sent="a.7", source="a s1")
+
+    assert (moved, again) == (["SIGNALLED", 0, 0, 0],) * 2
+    assert signals.given() == ["- a.s1"]
+    signals.world.listen("deaf")
+    signals.refresh("deaf", 2)
+    assert signals.world.inbox("deaf") == [message("deaf", 2)]
+    assert signals.given() == ["deaf s2"]
+
+
+def test_moved_signal_is_kept_without_the_right_to_publish(signals):
+    signals.crowd("a", 1)
+    signals.one()
+    signals.crowd("b", 2)
+    redis = signals.redis
+    redis("ACL", "SETUSER", "mute", "on", ">pw", "~*", "+@all", "resetchannels")
+    mute = Connection(signals.world.path)
+    mute("AUTH", "mute", "pw")
+    try:
+        moved = signals.one(request="a.7", sent="a.7", source="a s1", via=mute)
+    finally:
+        mute.close()
+        redis("ACL", "DELUSER", "mute")
+
+    assert moved == ["SIGNALLED", 0, 0, 1]
+    signals.refresh("b", 2)
+    assert signals.world.inbox("b") == [message("b", 2)]
+    assert signals.given() == ["b s2"]
+
+
+def test_moved_signal_is_dropped_when_nobody_else_waits(signals):
+    signals.crowd("a", 1)
+    signals.one()
+
+    signals.one(request="a.7", sent="a.7", source="a s1")
+
+    assert signals.given() == []
 
 
 @pytest.mark.parametrize("what", ["", "11", "x", "asks"])

@@ -1,12 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Handing on a given signal whose waiter will not acknowledge it.
 --@include give_signal
-
--- A signal whose waiter is gone and for which no other can be reached now. It is
--- kept under a client that is never alive, so the next refresh tries again.
-local function orphan_field(field)
-  return string.sub(field, 1, 2) == "- " and field or "- " .. string.gsub(field, " ", ".")
-end
+--@include orphan_field
 
 -- Give it to the next waiter. It is dropped when nobody else waits.
 local function hand_on(at, field, limit)

@@ -11,7 +11,8 @@
 --   there are entries behind those that were tried; call again
 -- A retry of a signal that reached one finds that in `sent`, and sends nothing.
 -- So does a late copy, until the same handle sends another signal. A signal that
--- is not in its field any more was acknowledged or has moved already.
+-- is not in its field any more was acknowledged or has moved already. While others
+-- wait of which none can be reached now, it is kept for the next refresh.
 --@include signal_message
 
 local given, sent = KEYS[4], KEYS[5]
@@ -30,11 +31,16 @@ end
 local ms = math.floor(now_us() / 1000)
 --@include give_signal
 
-local reached, denied, _, more = give_signal(1, signal_text(id, name, data), limit)
+local reached, denied, kept, more = give_signal(1, signal_text(id, name, data), limit)
 if reached > 0 then
   remember(sent, id, 1, keep_ms)
 end
-if not more then
+if not more and from ~= "" then
+  local message = redis.call("HGET", given, from)
   redis.call("HDEL", given, from)
+  if reached == 0 and (denied > 0 or kept > 0) then
+    --@include orphan_field
+    redis.pcall("HSET", given, orphan_field(from), message)
+  end
 end
 return { REQUEST + SIGNALLED, reached, more and 1 or 0, denied }
