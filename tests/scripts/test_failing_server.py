@@ -140,6 +140,29 @@ def test_without_memory_extend_break_and_readers_work(world, full):
     assert world.read_release("r")[0] == "RELEASED"
 
 
+def test_without_memory_readers_renew_and_extend(world, full):
+    world.read("r")
+    world.read("s", lease=3000)
+    full()
+
+    assert world.read_extend("r", 20000, renews=1)[:2] == ["HELD", 20000]
+    assert world.redis("PTTL", world.name) > 10000
+    assert world.read_extend("r", 5000)[:2] == ["HELD", 5000]
+    assert 3000 < world.redis("PTTL", world.name) <= 5000
+    assert world.read_extend("s", 4000, renews=1)[:2] == ["HELD", 4000]
+
+
+def test_without_memory_many_holds_are_confirmed(world, full):
+    world.call("many_acquire", world.keys(), "b", 1000, "h", 0)
+    fence = world.fence() + 7
+    full()
+
+    reply = world.call("many_extend", world.keys(), "b", 9000, 0, fence)
+
+    assert reply[:2] == ["HELD", 9000]
+    assert world.fence() == fence
+
+
 def test_without_memory_a_try_on_a_free_key_is_busy_or_refused_whole(world, full):
     world.acquire("a")
     world.acquire("b")

@@ -75,6 +75,15 @@ def test_renewal_never_shortens_and_an_extend_does(group, world):
     assert group.members() == {}
 
 
+def test_renewal_works_without_memory(group, world):
+    group.join("a", lease=1000)
+    with world.full():
+        assert group.renew("a", lease=9000)[:2] == ["HELD", 9000]
+
+    world.advance(8999)
+    assert group.members() == {b"a": b""}
+
+
 def test_lease_that_ended_is_not_renewed_even_if_nobody_noticed(group, world):
     group.join("a")
     world.advance(10000)

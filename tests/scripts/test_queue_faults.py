@@ -101,6 +101,17 @@ def test_without_memory_nothing_is_half_done(world, full, call):
         assert queue.places() == kept
 
 
+def test_without_memory_a_reservation_is_extended(world):
+    queue = Queue(world)
+    queue.push("a")
+    queue.take("t1", lease=1000)
+
+    with world.full():
+        assert queue.extend("t1", 9000, renews=1) == ["HELD", 9000, 0, world.now]
+    world.advance(8999)
+    assert queue.reserve("t2")[0] == "EMPTY"
+
+
 def test_right_to_publish_is_missing_and_the_message_is_in(world):
     queue = Queue(world)
     queue.wait("t")

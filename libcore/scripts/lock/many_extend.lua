@@ -32,12 +32,13 @@ end
 local now, highest, shortest = now_us(), fence, nil
 for at = 1, #KEYS, 5 do
   local last = read_record(KEYS[at + 1]) or 0
+  local left = renews and math.max(lease, redis.call("PTTL", KEYS[at])) or lease
+  -- The expiry comes first: a server out of memory allows it, and then the rest.
+  redis.call("PEXPIRE", KEYS[at], left)
   if last < fence then
     redis.call("HSET", KEYS[at + 1], "fence", string.format("%.0f", fence), "token", token)
     date_record(KEYS[at + 1], last, now)
   end
-  local left = renews and math.max(lease, redis.call("PTTL", KEYS[at])) or lease
-  redis.call("PEXPIRE", KEYS[at], left)
   keep_record(KEYS[at + 1], left)
   shortest = math.min(shortest or left, left)
   highest = math.max(highest, last)

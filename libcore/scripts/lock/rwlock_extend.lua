@@ -28,6 +28,9 @@ if renews then
   lease = math.max(lease, until_ms - math.floor(now / 1000))
 end
 local fence = read_record(record)
+-- Removing comes first: a server out of memory checks only a script's first write, and
+-- allows one that needs no memory.
+latest_reader(readers, now)
 add_reader(readers, token, now, lease)
 local left = keep_marker(lock, readers, now, latest_reader(readers, now))
 keep_record(record, left)

