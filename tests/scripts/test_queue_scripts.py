@@ -197,6 +197,20 @@ def test_late_ack_is_taken_while_nobody_else_has_it(world, queue):
     assert queue.reserve("u")[0] == "EMPTY"
 
 
+def test_lease_of_which_some_messages_were_returned_is_lost(world, queue):
+    queue.push(*["x"] * 100)
+    queue.take("t", count=100, lease=1000)
+    world.advance(1000)
+    queue.take("u")  # one call returns 64 of them
+
+    assert queue.inspect()["expired"] == 64
+    assert queue.extend("t") == ["LOST"]
+    assert queue.extend("t", renews=1) == ["LOST"]
+    for i in range(99):
+        queue.take(f"v{i}")
+    assert queue.inspect()["taken"] == 100
+
+
 def test_extended_lease_keeps_the_message(world, queue):
     queue.push("a")
     queue.take("t", lease=1000)

@@ -2,8 +2,8 @@
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
--- Set the lease of a reservation; also of one that ran out, if its messages were
--- not returned yet.
+-- Set the lease of a reservation; also of one that ran out, if none of its messages was
+-- returned yet. Where some were, its end on record is 0, see due.lua.
 -- KEYS leases
 -- ARGV token, lease ms, renewal 0|1
 -- returns {HELD, lease, 0, now us} | {LOST}
@@ -18,12 +18,11 @@ local renews = number_at(3, 0) == 1
 if misuse then
   return misuse
 end
-local score = redis.call("ZSCORE", KEYS[1], token)
-if not score then
+local until_ms, count = lease_until(tonumber(redis.call("ZSCORE", KEYS[1], token) or 0))
+if until_ms == 0 then
   return { REQUEST + LOST }
 end
 local now = now_us()
-local until_ms, count = lease_until(tonumber(score))
 if renews then
   lease = math.max(lease, until_ms - math.floor(now / 1000))
 end
