@@ -2,6 +2,7 @@
 """Entries in a wait queue that this version did not write."""
 
 import pytest
+from resp import ReplyError
 
 GARBAGE = [b"x%d" % i for i in range(2000)]
 
@@ -39,6 +40,34 @@ def test_an_entry_of_another_version_stays_while_its_client_lives(world):
 
     assert world.redis("GET", world.name) == b"a"
     assert world.redis("ZRANGE", wait, 0, -1) == [alive]
+
+
+@pytest.mark.parametrize("way", ["release", "refresh"])
+def test_an_entry_with_a_lease_of_0_is_passed_over(world, way):
+    wait = world.keys()[2]
+    world.listen("c-a")
+    world.acquire("holder")
+    world.redis("ZADD", wait, "-1", "1 x c-a w-0 t 0 1 me")
+    world.queue("a")
+    world.advance(1)
+
+    if way == "release":
+        assert world.release("holder") == ["RELEASED", 0, 0]
+    else:
+        world.expire()
+        world.refresh("c-a", world.entry("a"))
+
+    assert world.redis("GET", world.name) == b"a"
+    assert world.record()[b"token"] == b"a"
+
+
+def test_nobody_waits_with_a_lease_of_0(world):
+    world.acquire("holder")
+    world.queue("a")
+    entry = world.entry("b", client="c-a", lease=0)
+
+    with pytest.raises(ReplyError, match="ILKARG"):
+        world.call("lock_acquire", world.keys(), "b", 1, "me", 0, entry, "c-a")
 
 
 def test_each_step_over_garbage_makes_progress(world):

@@ -62,7 +62,7 @@ end
 -- The second common case: one of this library holds, and the caller's client waits already (is_fresh in enqueue.lua).
 local value = not is_taken and redis.call("GET", lock)
 if entry ~= "" and value and value == last_token and value ~= token and floor <= last then
-  local of, whose = string.match(entry, "^1 [xw] (%S+) %S+ (%S+) %d+ %d+ ?")
+  local of, whose = string.match(entry, "^1 [xw] (%S+) %S+ (%S+) [1-9]%d* %d+ ?")
   local greatest = redis.call("ZREVRANGE", wait, "0", "0", "WITHSCORES")[2]
   local liveness = tonumber(ARGV[8] or LIVENESS_MS) or 0
   local left = greatest and tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000

@@ -33,7 +33,7 @@ end
 -- writes again.
 local function hand_over()
   local text = redis.pcall("ZRANGE", wait, "0", "0")[1]
-  local client, waiter, to, lease, who = string.match(text or "", "^1 x (%S+) (%S+) (%S+) (%d+) %d+ ?(.*)$")
+  local client, waiter, to, lease, who = string.match(text or "", "^1 x (%S+) (%S+) (%S+) ([1-9]%d*) %d+ ?(.*)$")
   local found = redis.pcall("HMGET", record, "fence", "kept", "polled")
   local last, kept = fence_value(found[1]), tonumber(found[2])
   local grant_text = ARGV[4] or ARGV[3] and "" or GRANT_MS
@@ -56,7 +56,9 @@ local function hand_over()
   if type(written) ~= "number" then
     return false -- the server is out of memory
   end
-  redis.call("SET", lock, to, "PX", lease)
+  if redis.pcall("SET", lock, to, "PX", lease).err then
+    return false
+  end
   local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client,
     "1 grant " .. waiter .. " " .. to .. " " .. now_text .. " " .. lease .. " " .. now_text .. " " .. lock)
   if type(receivers) ~= "number" or receivers + REACHED_LEAST == 0 then
