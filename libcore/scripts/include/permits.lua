@@ -16,10 +16,12 @@ local function put_permits(key, token, permits, until_ms)
   redis.call("ZADD", key, unpack(pairs_of))
 end
 
--- The semaphore lives as long as its longest lease, the record a day more.
+-- Both keys outlive the longest lease by a day. The scores say which holds are over, and the
+-- script that removes these there removes them from the record as well. So a hold that nobody
+-- released must not vanish from here before.
 local function keep_semaphore(key, record, ms, until_ms)
   local latest = tonumber(redis.call("ZREVRANGE", key, "0", "0", "WITHSCORES")[2]) or ms
   local left = math.max(latest, until_ms) - ms
-  redis.call("PEXPIRE", key, left)
+  redis.call("PEXPIRE", key, left + KEPT_MS)
   keep_record(record, left)
 end
