@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """election_*: those who observe are told of each change, and of none twice."""
 
+import pytest
 from world import START_US
 
 
@@ -92,6 +93,42 @@ def test_candidates_that_cannot_be_reached_make_a_vacancy(election):
     election.expire()
 
     assert election.campaign("c", wait=False)[0] == "BUSY"
+    assert election.woken("c-o") == 1
+
+
+def test_vacancy_is_told_after_a_candidate_has_left(election):
+    """Its leaving finds nobody who can be reached, and leaves the rest to a refresh."""
+    election.campaign("a")
+    election.stand("b", "d")
+    election.deaf("c-b")
+    election.listen("c-o")
+    election.observe("o", election.known(), vacant=1)
+    election.expire()
+
+    assert election.cancel("d") == ["GONE"]
+    assert election.watch("c-o", election.watcher("o"))[0] == "FREE"
+
+    assert election.woken("c-o") == 1
+    assert election.record()[b"token"] == b""
+    assert b"a" not in election.values()
+
+
+@pytest.mark.parametrize("script", ["election_refresh", "election_observer_refresh"])
+def test_vacancy_is_told_after_several_steps(election, script):
+    election.campaign("a")
+    election.stand("b", *[f"d{i}" for i in range(20)])
+    election.advance(6001)
+    election.listen("c-o")
+    election.refresh("c-b", election.entry("b"))  # alive, and not heard of
+    election.deaf("c-b")
+    election.observe("o", election.known(), vacant=1)
+    election.expire()
+
+    steps = 0
+    while election.refresh("c-x", script=script, limit=2)[0] == "MORE":
+        steps += 1
+
+    assert steps > 0
     assert election.woken("c-o") == 1
 
 
