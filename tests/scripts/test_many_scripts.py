@@ -165,3 +165,18 @@ def test_extend_with_one_lost_changes_nothing(world):
     assert extend(world, lease=60000, fence=START_US + 99) == ["LOST"]
     assert world.redis("PTTL", b"a") <= 1000
     assert fences(world)[0] == START_US
+
+
+def test_free_name_for_which_only_the_dead_wait_is_taken(world):
+    world.name = b"c"
+    world.acquire("x")
+    world.acquire("y")
+    world.acquire("z")
+    world.expire()
+    world.advance(6000)
+
+    assert acquire(world)[0] == "BUSY"
+    world.advance(1)
+    assert acquire(world)[0] == "HELD"
+    assert release(world)[0] == "RELEASED"
+    assert world.line() == []

@@ -2,7 +2,7 @@
 --@reply HELD i i i
 --@reply BUSY i i i i
 -- SPDX-License-Identifier: MIT
--- Take several locks when all are free and nobody waits for any, else none.
+-- Take several locks when all are free and nobody who is alive waits for any, else none.
 -- KEYS lock, fence, wait, live, readers of each name
 -- ARGV token, lease ms, who, floor
 -- returns {HELD, lease left, fence, now us}
@@ -36,7 +36,9 @@ for at = 1, #KEYS, 5 do
     return { REQUEST + BUSY, (at - 1) / 5, free_ms, now, 1 }
   end
   local mine = value == token
-  if not mine and (value or redis.call("EXISTS", KEYS[at + 2]) == 1) then
+  -- Entries of the dead alone keep nobody out: the next release removes them.
+  if not mine and (value or redis.call("EXISTS", KEYS[at + 2]) == 1 and
+    redis.call("ZCOUNT", KEYS[at + 3], math.floor(now / 1000), "+inf") > 0) then
     return { REQUEST + BUSY, (at - 1) / 5, redis.call("PTTL", KEYS[at]), now, is_ours(value, last_token) }
   end
   if mine and last_token == token then
