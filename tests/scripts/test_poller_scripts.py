@@ -252,6 +252,20 @@ def test_a_waiter_that_leaves_wakes_the_next_to_come_back(shared):
     assert shared.inbox("c-d") == [b"1 wake w-d orders"]
 
 
+def test_a_reader_that_leaves_wakes_the_next_to_come_back(shared):
+    shared.cancel("c")
+    shared.cancel("d")
+    shared.queue("r", reads=True)
+    shared.queue("e")
+    leave_free(shared)
+    assert shared.inbox("c-r") == [b"1 wake w-r orders"]
+
+    shared.read_cancel("r")
+
+    assert shared.holder() is None
+    assert shared.inbox("c-e") == [b"1 wake w-e orders"]
+
+
 def test_what_another_library_took_and_left_is_ours_at_once(shared):
     leave_free(shared)
     shared.redis("SET", shared.name, "theirs", "PX", 60000)

@@ -24,7 +24,8 @@ if value == READERS and redis.call("ZSCORE", readers, token) then
   local _, more, denied = reader_leave(token, grant_ms, limit, liveness)
   return { REQUEST + RELEASED, more, denied }
 end
+-- A wake-up that was sent to this waiter goes on to the next.
 if not value or value == READERS then
-  grant(1, grant_ms, limit, liveness, value and "join" or nil)
+  grant(1, grant_ms, limit, liveness, value and "join" or nil, nil, "wake")
 end
 return { REQUEST + GONE }
