@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """queue_push, queue_reserve and job_ack: order, leases, retries, waking."""
 
+import copy
+
 import pytest
 from queue_world import Job, Queue, ending
 from resp import ReplyError
@@ -195,6 +197,33 @@ def test_late_ack_is_taken_while_nobody_else_has_it(world, queue):
 
     assert queue.ack(ending("a", "t")) == ["RELEASED", b"1"]
     assert queue.reserve("u")[0] == "EMPTY"
+
+
+NARROW = """
+local wide = string
+local string = setmetatable({ format = function(form, ...)
+  for _, number in ipairs({ ... }) do
+    if wide.find(form, "%%%d*d") and number >= 2147483648 then
+      return wide.format(form, 2147483647, 0)
+    end
+  end
+  return wide.format(form, ...)
+end }, { __index = wide })
+"""
+
+
+@pytest.mark.parametrize("lease", [1000, 1007, 86_400_000])
+def test_lease_is_right_on_a_server_of_32_bits(world, queue, lease):
+    """Its Lua has integers of 32 bits in string.format."""
+    script = copy.copy(world.scripts["queue_reserve"])
+    script.text = NARROW + script.text
+    world.scripts = {**world.scripts, "queue_reserve": script}
+    queue.push("a")
+
+    assert queue.take("t", lease=lease) == [b"a"]
+
+    score = world.redis("ZSCORE", queue.key("leases"), "t")
+    assert int(score) == (world.now // 1000 + lease) * 512 + 1
 
 
 def test_lease_of_which_some_messages_were_returned_is_lost(world, queue):

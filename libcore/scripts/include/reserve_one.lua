@@ -26,8 +26,10 @@ if #KEYS == QUEUE_KEYS and last and #ARGV <= 11 and token ~= "" and ARGV[10] == 
     done = tostring(redis.call("HDEL", KEYS[FLIGHT], last .. ":1"))
     redis.call("ZREM", KEYS[LEASES], last)
   end
-  local score = string.format("%d", (now_ms + lease) * SPAN + 1)
-  local kept = redis.pcall("ZADD", KEYS[LEASES], "NX", score, token)
+  -- In two parts, because %d is right for 31 bits only on some servers, and %.0f takes longer.
+  local score = (now_ms + lease) * SPAN + 1
+  local low = score % 1e7
+  local kept = redis.pcall("ZADD", KEYS[LEASES], "NX", string.format("%d%07d", (score - low) / 1e7, low), token)
   if kept == 1 then
     local blobs = redis.call(pop, KEYS[READY], "1")
     put_back_foreign(0, blobs, order)
