@@ -228,6 +228,19 @@ def test_refresh_forgets_the_dead_under_a_leader_that_lives(election):
     assert election.line() == [] and election.values() == {b"a": b"v-a"}
 
 
+def test_refresh_forgets_the_dead_after_the_clock_was_set_back(election):
+    election.campaign("a")
+    election.stand("b", "c")
+    election.set_clock(election.now - 3_600_000_000)
+    for _ in range(4):
+        election.refresh("c-c", election.entry("c"))
+        assert election.line() == [b"b", b"c"]
+        election.advance(2000)
+    election.refresh("c-c", election.entry("c"))
+
+    assert election.line() == [b"c"]
+
+
 # -- retries
 
 

@@ -180,3 +180,17 @@ def test_free_name_for_which_only_the_dead_wait_is_taken(world):
     assert acquire(world)[0] == "HELD"
     assert release(world)[0] == "RELEASED"
     assert world.line() == []
+
+
+def test_waiters_of_before_the_clock_was_set_back_keep_nobody_out(world):
+    """As in a hand-over, until their clients refresh."""
+    world.name = b"c"
+    world.acquire("x")
+    world.acquire("y")
+    world.expire()
+    world.set_clock(world.now - 3_600_000_000)
+
+    assert acquire(world)[0] == "HELD"
+    release(world)
+    world.refresh("c-y")
+    assert acquire(world)[0] == "BUSY"

@@ -137,6 +137,37 @@ def test_refresh_of_its_client_keeps_it(signals):
     assert signals.given() == ["a s1"]
 
 
+def test_the_dead_are_found_after_the_clock_was_set_back(signals):
+    signals.crowd("a", 1)
+    signals.one()
+    signals.crowd("b", 2)
+    signals.world.set_clock(signals.world.now - 3_600_000_000)
+
+    for _ in range(4):
+        signals.refresh("b", 2)
+        assert signals.world.inbox("b") == []
+        signals.world.advance(2000)
+    signals.refresh("b", 2)
+
+    assert signals.world.inbox("b") == [message("b", 2)]
+    assert signals.given() == ["b s2"]
+
+
+def test_who_lives_keeps_it_when_the_clock_is_set_back(signals):
+    signals.crowd("a", 1)
+    signals.one()
+    signals.crowd("b", 2)
+    signals.world.set_clock(signals.world.now - 3_600_000_000)
+
+    for _ in range(8):
+        signals.refresh("b", 2)
+        signals.world.advance(2000)
+        signals.refresh("a", 1)
+
+    assert signals.world.inbox("b") == []
+    assert signals.given() == ["a s1"]
+
+
 def test_many_that_the_dead_had_are_handed_on_in_parts(signals):
     signals.crowd("a", *range(1, 301))
     for number in range(300):

@@ -15,6 +15,7 @@
 --@include fence
 --@include is_ours
 --@include kept_free
+--@include limits
 
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
 if not misuse and #KEYS % 5 ~= 0 then
@@ -36,9 +37,10 @@ for at = 1, #KEYS, 5 do
     return { REQUEST + BUSY, (at - 1) / 5, free_ms, now, 1 }
   end
   local mine = value == token
-  -- Entries of the dead alone keep nobody out: the next release removes them.
+  -- Entries of the dead alone keep nobody out: the next release removes them. A deadline
+  -- further ahead was written before the server's clock was set back, see walk.lua.
   if not mine and (value or redis.call("EXISTS", KEYS[at + 2]) == 1 and
-    redis.call("ZCOUNT", KEYS[at + 3], math.floor(now / 1000), "+inf") > 0) then
+    redis.call("ZCOUNT", KEYS[at + 3], math.floor(now / 1000), now / 1000 + 10 * LIVENESS_MS) > 0) then
     return { REQUEST + BUSY, (at - 1) / 5, redis.call("PTTL", KEYS[at]), now, is_ours(value, last_token) }
   end
   if mine and last_token == token then
