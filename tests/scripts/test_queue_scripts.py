@@ -364,3 +364,47 @@ def test_misuse_is_refused_before_anything_is_written(world, queue):
     with pytest.raises(ReplyError, match="ILKARG"):
         Queue(world, order="random").push("a")
     assert world.dump() == before
+
+
+@pytest.mark.parametrize("order", ["fifo", "filo"])
+def test_messages_that_are_due_together_keep_their_order(world, order):
+    queue = Queue(world, order=order)
+    data = [b"%d" % i for i in range(40)]
+    queue.push(*data[:12], delay=1000)
+    for one in data[12:30]:
+        queue.push(one, delay=1000)
+    world.advance(400)
+    queue.push(*data[30:], delay=600)
+    assert queue.peek(2, count=50) == data
+
+    world.advance(599)
+    assert queue.reserve("t")[0] == "EMPTY"
+    world.advance(1)
+    taken = queue.take("t", count=40)
+    assert taken == (data if order == "fifo" else data[::-1])
+
+    queue.finish(ending("n", "t", 1, 40, delay=1000))
+    world.advance(1000)
+    assert queue.take("u", count=40) == taken
+
+
+def test_more_than_keep_their_order_are_due_no_later(world):
+    queue = Queue(world)
+    for _ in range(5):
+        queue.push(*["x"] * 250, delay=1000)
+    world.advance(999)
+    assert queue.inspect()["due"] == 0
+    world.advance(1)
+
+    assert queue.inspect()["due"] == 1250
+
+
+def test_time_until_a_delayed_message_is_whole(world):
+    queue = Queue(world)
+    queue.push("a", delay=1000)
+    queue.wait("t")
+
+    assert queue.reserve("t", wait=True)[2] == 1000
+    assert queue.push("b", delay=1000)[3] == 1  # as due as the first
+    assert queue.reserve("t", wait=True)[2] == 1000
+    assert queue.push("c", delay=1001)[3] == 0

@@ -12,7 +12,7 @@ local function next_due(queues, now_ms)
     local delayed = redis.call("ZRANGEBYSCORE", KEYS[at + DELAYED], "(" .. now_ms, "+inf",
       "WITHSCORES", "LIMIT", 0, 1)[2]
     local sooner = math.min(lease and lease_until(tonumber(lease)) or math.huge,
-      tonumber(delayed) or math.huge)
+      delayed and math.ceil(tonumber(delayed)) or math.huge) -- see postpone.lua
     first = math.min(first or sooner, sooner)
   end
   return first < math.huge and first - now_ms or -1

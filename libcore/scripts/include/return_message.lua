@@ -34,13 +34,17 @@ local function return_message(at, blob, settlement)
 end
 
 -- Returns all messages in these places of a reservation that are still in
--- flight, the last first, so that they are in the old order again. Returns their
--- number and the sum of return_message().
+-- flight, so that they are in the old order again: the last first, but delayed ones of fifo
+-- join behind each other. Returns their number and the sum of return_message().
 local function return_messages(at, token, from, to, settlement)
   local fields = flight_fields(token, from, to)
   local blobs = redis.call("HMGET", KEYS[at + FLIGHT], unpack(fields))
   local found, ready = 0, 0
-  for i = #fields, 1, -1 do
+  local first, last, step = #fields, 1, -1
+  if settlement.delay > 0 and settlement.order == "fifo" then
+    first, last, step = 1, #fields, 1
+  end
+  for i = first, last, step do
     if blobs[i] then
       ready = ready + return_message(at, blobs[i], settlement)
       redis.call("HDEL", KEYS[at + FLIGHT], fields[i])
