@@ -36,11 +36,14 @@ for at = 1, #KEYS, 5 do
   if free_ms then
     return { REQUEST + BUSY, (at - 1) / 5, free_ms, now, 1 }
   end
-  local mine = value == token
-  -- Entries of the dead alone keep nobody out: the next release removes them. A deadline
-  -- further ahead was written before the server's clock was set back, see walk.lua.
-  if not mine and (value or redis.call("EXISTS", KEYS[at + 2]) == 1 and
-    redis.call("ZCOUNT", KEYS[at + 3], math.floor(now / 1000), now / 1000 + 10 * LIVENESS_MS) > 0) then
+  local mine, is_busy = value == token, value
+  if not value and redis.call("EXISTS", KEYS[at + 2]) == 1 then
+    -- Entries of the dead alone keep nobody out: the next release removes them. A deadline
+    -- further ahead was written before the server's clock was set back, see walk.lua.
+    local last_ms = tonumber(redis.call("ZREVRANGE", KEYS[at + 3], "0", "0", "WITHSCORES")[2] or 0)
+    is_busy = last_ms >= math.floor(now / 1000) and last_ms <= now / 1000 + 10 * LIVENESS_MS
+  end
+  if is_busy and not mine then
     return { REQUEST + BUSY, (at - 1) / 5, redis.call("PTTL", KEYS[at]), now, is_ours(value, last_token) }
   end
   if mine and last_token == token then
