@@ -44,7 +44,7 @@ class Lease(LeaseBase):
         once, and the default is the handle's ``wait``. Returns False when the time
         ran out.
 
-        Raises: HeldError, CancelledError, ClosedError, ForkedError,
+        Raises: HeldError, LostError, CancelledError, ClosedError, ForkedError,
         ConnectionError and the server's errors.
         Blocks: yes; ended by a signal handler that raises, ``cancel()``,
         ``client.stop()`` and ``client.close()``. Thread: one thread at a time.
@@ -137,14 +137,13 @@ class Lease(LeaseBase):
         if not self._depth:  # released or detached inside the block
             return
         lost: errors.Error
+        depth = self._depth
         try:
             if self.release():
                 return
-            lost = errors.LostError(
-                f"{self._noun} {self._shown} was lost inside its block"
-            )
+            lost = self._lost_inside()
         except errors.Error as failure:
-            lost = failure
+            lost = self._failure_at_exit(failure, depth)
         if error is None:
             raise lost
         log.warning("not released after %s: %s", kind and kind.__name__, lost)
@@ -160,6 +159,8 @@ class Lease(LeaseBase):
         self._refuse_kept()
         if self._reentrant:
             self._claim_owner()
+            if self._depth > 0 and not self._functions.held(handle):
+                self._check_outer()
         held = self._depth > 0 and bool(self._functions.held(handle))
         in_thread = None
         if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
@@ -181,6 +182,13 @@ class Lease(LeaseBase):
         if status in TIMEOUT_STATUSES:
             return False
         raise _ffi.failure(status, err)
+
+    def _check_outer(self) -> None:
+        """Refuse to nest in a hold that was lost; asks the server when in doubt."""
+        try:
+            self.check()
+        except errors.Error as failure:
+            raise self._outer_failure(failure) from None
 
     def _abandon(self, handle: Any, held: bool) -> None:
         """Cancel a wait, and release what was granted meanwhile."""

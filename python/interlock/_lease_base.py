@@ -276,6 +276,33 @@ class LeaseBase(ProcessBound):
         if not self._depth:
             self._owner = None
 
+    def _lost_inside(self) -> errors.LostError:
+        return errors.LostError(f"{self._noun} {self._shown} was lost inside its block")
+
+    def _failure_at_exit(self, failure: errors.Error, depth: int) -> errors.Error:
+        """Return what a block raises whose release failed; it began with ``depth``.
+
+        A block that counted as holding and holds nothing has lost it: a nested one
+        has reported the loss already, or was refused because of it.
+        """
+        if isinstance(failure, errors.NotOwnedError) and self._depth < depth:
+            return self._lost_inside()
+        return failure
+
+    def _outer_failure(self, failure: errors.Error) -> errors.Error:
+        """Return why an acquire cannot nest in a hold whose check has failed.
+
+        Another hold with another fence would continue the block of the lost one.
+        """
+        if isinstance(failure, (errors.LostError, errors.NotOwnedError)):
+            return errors.LostError(
+                f"{self._noun} {self._shown} was lost: release it before the next"
+                " acquire"
+            )
+        if isinstance(failure, errors.ForkedError):  # the count is the parent's
+            self._depth, self._owner = 0, None
+        return failure
+
     def _claim_owner(self) -> None:
         """With reentrant=True only one thread and task at a time may nest acquires."""
         me = _caller()

@@ -44,7 +44,7 @@ class TransferableLease(TransferableLeaseBase, Lease):
         >>> lock.release()
         True
 
-        Raises: HeldError, CancelledError, ClosedError, ForkedError,
+        Raises: HeldError, LostError, CancelledError, ClosedError, ForkedError,
         ConnectionError and the server's errors; for a semaphore also
         DiffersError. Blocks: yes; ended by a signal handler that raises,
         ``cancel()``, ``client.stop()`` and ``client.close()``. Thread: one thread at

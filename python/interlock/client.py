@@ -154,7 +154,8 @@ class Client(ClientBase, Primitives):
           ever.
         - ``fair=False`` takes a free lock ahead of the wait queue.
         - ``reentrant=True``: the same thread (and asyncio task) may acquire
-          again; the last of as many releases gives the lock up.
+          again; the last of as many releases gives the lock up. Within a hold that
+          was lost it raises LostError, until that one is released.
         - ``layout="redisson"``: exclude Redisson's RLock. The default excludes
           redis-py, redsync and other libraries that store a plain string.
         - ``foreign_poll``: seconds between two polls while another library holds

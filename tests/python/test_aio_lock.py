@@ -307,6 +307,40 @@ async def test_a_reentrant_lock_counts_for_one_task(url, name):
 
 
 @on_every_loop
+async def test_a_reentrant_lock_does_not_nest_in_a_hold_that_was_lost(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name, reentrant=True, renew=False)
+        assert await lock.acquire()
+        assert await lock.acquire()
+        fence = lock.fence
+        assert await client.break_lock(name)
+        assert not await lock.extend()
+        with pytest.raises(interlock.LostError, match="release it"):
+            await lock.acquire()
+        assert not await lock.release()
+        with pytest.raises(interlock.LostError, match="release it"):
+            async with lock:
+                pytest.fail("it was lost")
+        with pytest.raises(interlock.NotOwnedError):
+            await lock.release()
+        assert (await client.inspect(name)).state == "free"
+        async with lock:
+            assert lock.fence > fence
+
+
+@on_every_loop
+async def test_a_nested_block_reports_the_loss_of_the_outer_hold_as_such(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name, reentrant=True, renew=False)
+        with pytest.raises(interlock.LostError, match="inside its block"):
+            async with lock:
+                with contextlib.suppress(interlock.LostError):
+                    async with lock:
+                        await client.break_lock(name)
+                        assert not await lock.extend()
+
+
+@on_every_loop
 async def test_a_hold_moves_to_another_handle(url, name):
     async with aio.connect(url) as client:
         donor, heir = client.lock(name), client.lock(name)

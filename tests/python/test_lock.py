@@ -303,6 +303,43 @@ def test_reentrant_counts_in_one_thread(client, other, name):
     assert other.lock(name).acquire(0)
 
 
+def test_reentrant_does_not_nest_in_a_hold_that_was_lost(client, other, name):
+    lock = client.lock(name, reentrant=True, renew=False)
+    with pytest.raises(interlock.LostError, match="inside its block"), lock:
+        fence = lock.fence
+        assert lock.acquire(0)
+        assert other.break_lock(name)
+        assert lock.extend() is False
+        with pytest.raises(interlock.LostError, match="release it"):
+            lock.acquire(0)
+        with pytest.raises(interlock.LostError, match="release it"), lock:
+            pytest.fail("it was lost")
+        assert lock.release() is False
+        with pytest.raises(interlock.LostError, match="release it"):
+            lock.acquire(0)
+        assert lock.fence == fence
+    assert client.inspect(name).state == "free"
+
+    with lock:
+        assert lock.fence > fence
+
+
+def test_reentrant_asks_the_server_whether_a_hold_in_doubt_goes_on(
+    client, name, monkeypatch
+):
+    lock = client.lock(name, reentrant=True)
+    with lock:
+        fence, held = lock.fence, [False]
+        functions = lock._functions
+        in_doubt = functions._replace(
+            held=lambda handle: held.pop() if held else functions.held(handle)
+        )
+        monkeypatch.setattr(type(lock), "_functions", in_doubt)
+        with lock:
+            assert lock.fence == fence
+    assert not lock.held
+
+
 def test_reentrant_refuses_a_second_thread(client, name):
     lock, seen = client.lock(name, reentrant=True), []
 

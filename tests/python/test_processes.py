@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -55,6 +56,20 @@ def test_a_held_lock_is_not_the_childs(client, name):
         assert in_child(lambda: client.lock(name).acquire(0)) == "False"
         lock.check()
         assert lock.held
+
+
+def test_a_hold_of_the_parent_does_not_count_in_the_child(client, name):
+    lock = client.lock(name, reentrant=True)
+    second = client.lock(name + "2", reentrant=True)
+
+    def again():
+        with contextlib.suppress(interlock.ForkedError):
+            second.acquire(0)
+        return second._depth
+
+    with lock, second:
+        assert in_child(lambda: lock.acquire(0)) == "ForkedError"
+        assert in_child(again) == "0"
 
 
 def test_an_idle_lock_works_in_the_child(client, name):

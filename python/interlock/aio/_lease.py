@@ -118,20 +118,19 @@ class Lease(LeaseBase):
 
     async def _release_at_exit(self) -> errors.Error | None:
         """Release at the end of a block; returns the failure, if there is one."""
+        depth = self._depth
         try:
-            if await self.release():
-                return None
-            return errors.LostError(
-                f"{self._noun} {self._shown} was lost inside its block"
-            )
+            return None if await self.release() else self._lost_inside()
         except errors.Error as failure:
-            return failure
+            return self._failure_at_exit(failure, depth)
 
     async def _acquire(self, limit: int, *more: Any) -> bool:
         handle = self._live()
         self._refuse_kept()
         if self._reentrant:
             self._claim_owner()
+            if self._depth > 0 and not self.held:
+                await self._check_outer()
         # Cancelling a campaign of a candidate that leads does not end its leadership.
         kept = self._depth and not self._reentrant and self.held
         try:
@@ -151,6 +150,13 @@ class Lease(LeaseBase):
         assert failure is not None
         started.free()  # the traceback would keep the operation's memory
         raise failure
+
+    async def _check_outer(self) -> None:
+        """Refuse to nest in a hold that was lost; asks the server when in doubt."""
+        try:
+            await self.check()
+        except errors.Error as failure:
+            raise self._outer_failure(failure) from None
 
     def _undo_acquire(self, _: Any) -> Started:
         """Release a hold that was granted while the task was cancelled."""
