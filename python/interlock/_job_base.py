@@ -21,6 +21,11 @@ def _bytes(getter: Callable[..., Any], handle: Any) -> bytes:
     return bytes(ffi.buffer(getter(handle, length), length[0]))
 
 
+def job_data(handle: Any) -> bytes:
+    """Copy the message of a job of C. Blocks: no. Thread: any thread."""
+    return _bytes(lib.ilk_job_data, handle)
+
+
 class JobBase(ProcessBound):
     """One message of a queue; the creator of the C handle frees it."""
 
@@ -32,7 +37,7 @@ class JobBase(ProcessBound):
         self._client = client
         self._handle = handle
         #: The message, any bytes.
-        self.data: bytes = _bytes(lib.ilk_job_data, handle)
+        self.data: bytes = job_data(handle)
 
     def _live(self) -> Any:
         self._client._live()

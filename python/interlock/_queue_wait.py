@@ -36,7 +36,8 @@ def wait_in_c(
     """Wait for a message; returns False when there was none in time.
 
     ``leave`` gives up the place in the wait queue after a signal; ``cancel``
-    ends the wait of a thread that runs on behalf of a greenlet.
+    ends the wait of a thread that runs on behalf of a greenlet. What a signal
+    handler raises may come after the message, which the caller then gives back.
     """
     limit = _ffi.timeout_ms(timeout)
     in_thread = None
@@ -59,3 +60,25 @@ def wait_in_c(
     if status in TIMEOUT_STATUSES:
         return False
     raise _ffi.failure(status, err)
+
+
+def give_back(job: Any) -> None:
+    """Give back a job of C that no caller has received, as far as possible.
+
+    Blocks: one round trip. Thread: one thread at a time.
+    """
+    lib.ilk_job_nack(job, 0, ffi.NULL)
+
+
+def give_back_all(batch: Any) -> None:
+    """Give back the jobs of a batch of C that no caller has received.
+
+    The last comes first, since each becomes the next message to be delivered.
+
+    Blocks: one round trip each. Thread: one thread at a time.
+    """
+    job = ffi.new("ilk_job **")
+    for i in reversed(range(lib.ilk_batch_count(batch))):
+        if lib.ilk_batch_job(job, batch, i, ffi.NULL) == OK:
+            give_back(job[0])
+            lib.ilk_job_free(job[0])

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _ffi
-from ._core import ffi, lib
+from ._core import lib
 from ._ffi import ELOST, OK, Seconds
 from ._job_base import BatchBase, JobBase
 
@@ -106,8 +106,10 @@ class Batch(BatchBase[Job]):
     Thread: one thread at a time.
     """
 
+    _client: Client
+
     def __init__(self, client: Client, handle: Any) -> None:
-        super().__init__(client, ffi.gc(handle, lib.ilk_batch_free), Job)
+        super().__init__(client, handle, Job)
 
     def ack(self) -> bool:
         """Acknowledge all messages that are not finished, in one round trip.

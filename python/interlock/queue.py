@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
-from . import _ffi, errors
+from . import _ffi, _fork, errors
 from ._core import ffi, lib
 from ._ffi import Name, Seconds
+from ._job_base import job_data
 from ._queue_base import PLACES, Data, QueueBase, place_flags, push_options
-from ._queue_wait import c_names, wait_in_c
+from ._queue_wait import c_names, give_back, give_back_all, wait_in_c
 from .job import Batch, Job
 
 if TYPE_CHECKING:
@@ -88,6 +90,13 @@ class Queue(QueueBase):
 
     _client: Client
 
+    def __init__(
+        self, client: Client, names: Sequence[Name], options: QueueOptions
+    ) -> None:
+        super().__init__(client, names, options)
+        # What interrupted pops have taken, with the process that they were made in.
+        self._popped: collections.deque[tuple[int, bytes]] = collections.deque()
+
     # -- push
 
     def push(self, data: Data, *, delay: Seconds = 0, once: Name | None = None) -> int:
@@ -134,39 +143,58 @@ class Queue(QueueBase):
         """Take the next message for good; returns None when there is none in time.
 
         At most once: a message that was popped is not delivered again, even if
-        this process dies. ``timeout=None`` waits for ever.
+        this process dies. When a signal handler raises while the message arrives,
+        the next ``pop()`` of this object returns it. ``timeout=None`` waits for ever.
 
         Raises: UnknownOutcomeError when the reply was lost, possibly with a
         message; DiffersError, ConnectionError, ClosedError.
         Blocks: at most ``timeout`` seconds.
         """
-        out = ffi.new("ilk_job **")
-        if timeout == 0:
-            err = _ffi.new_error()
-            status = lib.ilk_queue_pop(out, self._live(), 0, err)
-            if status == EBUSY:
-                return None
-            _ffi.check(status, err)
-        else:
+        if self._popped:
+            data = self._popped_before()
+            if data is not None:
+                return data
+        out, data = ffi.new("ilk_job **"), None
+        try:
+            if self._pop(out, timeout):
+                data = job_data(out[0])
+        finally:
+            if data is None and out[0] != ffi.NULL:  # a signal handler has raised
+                self._popped.append((_fork.generation, job_data(out[0])))
+            lib.ilk_job_free(out[0])
+        return data
+
+    def _pop(self, out: Any, timeout: Seconds | None) -> bool:
+        if timeout != 0:
 
             def pop(handle: Any, left: int, err: Any) -> int:
                 return int(lib.ilk_queue_pop(out, handle, left, err))
 
-            if not self._wait(pop, timeout):
-                return None
-        try:
-            length = ffi.new("size_t *")
-            data = lib.ilk_job_data(out[0], length)
-            return bytes(ffi.buffer(data, length[0]))
-        finally:
-            lib.ilk_job_free(out[0])
+            return self._wait(pop, timeout)
+        err = _ffi.new_error()
+        status = lib.ilk_queue_pop(out, self._live(), 0, err)
+        if status == EBUSY:
+            return False
+        _ffi.check(status, err)
+        return True
+
+    def _popped_before(self) -> bytes | None:
+        """Return a message that an interrupted ``pop()`` of this process has taken."""
+        self._live()
+        with contextlib.suppress(IndexError):  # another thread was first
+            while True:
+                generation, data = self._popped.popleft()
+                if generation == _fork.generation:
+                    return data
+        return None
 
     def reserve(self, timeout: Seconds | None = 0, lease: Seconds = 30.0) -> Job | None:
         """Reserve the next message under a lease; None when there is none in time.
 
         This job owns the message for ``lease`` seconds, within which it should
         acknowledge it or give it back. After that the message is delivered to
-        another consumer, and this job's ``ack()`` is refused.
+        another consumer, and this job's ``ack()`` is refused. When a signal handler
+        raises while the message arrives, it is given back.
 
         Raises: InvalidError, DiffersError, ConnectionError, ClosedError.
         Blocks: at most ``timeout`` seconds; None waits for ever.
@@ -177,9 +205,18 @@ class Queue(QueueBase):
         def reserve(handle: Any, left: int, err: Any) -> int:
             return int(lib.ilk_queue_reserve(out, handle, left, span, err))
 
-        if not self._wait(reserve, timeout):
-            return None
-        return Job(self._client, ffi.gc(out[0], lib.ilk_job_free))
+        job = None
+        try:
+            if not self._wait(reserve, timeout):
+                return None
+            taken, out[0] = out[0], ffi.NULL
+            job = ffi.gc(taken, lib.ilk_job_free)
+            return Job(self._client, job)
+        except BaseException:
+            if job is not None or out[0] != ffi.NULL:
+                give_back(job or out[0])
+            lib.ilk_job_free(out[0])
+            raise
 
     @contextlib.contextmanager
     def job(self, timeout: Seconds | None = 0, lease: Seconds = 30.0) -> Iterator[Job]:
@@ -229,7 +266,18 @@ class Queue(QueueBase):
                 lib.ilk_queue_reserve_many(out, handle, count, left, span, before, err)
             )
 
-        return Batch(self._client, out[0]) if self._wait(reserve, timeout) else None
+        batch = None
+        try:
+            if not self._wait(reserve, timeout):
+                return None
+            taken, out[0] = out[0], ffi.NULL
+            batch = ffi.gc(taken, lib.ilk_batch_free)
+            return Batch(self._client, batch)
+        except BaseException:
+            if batch is not None or out[0] != ffi.NULL:
+                give_back_all(batch or out[0])
+            lib.ilk_batch_free(out[0])
+            raise
 
     def adopt(self, token: str | bytes) -> Job:
         """Return the job of a message that another handle or process has reserved.
@@ -285,7 +333,7 @@ class Queue(QueueBase):
         _ffi.call(
             lib.ilk_queue_peek, out, self._live(), place_flags((where,)), start, count
         )
-        return list(Batch(self._client, out[0]))
+        return list(Batch(self._client, ffi.gc(out[0], lib.ilk_batch_free)))
 
     def purge(self, *where: str) -> int:
         """Remove the "ready", "delayed" or "dead" messages, by default all three.

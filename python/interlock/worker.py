@@ -210,11 +210,13 @@ class Worker(ProcessBound):
             while not (self._stopped or self._client.stopped):
                 self._client._live()
                 if self._fetch(next_job, handle, until_empty):
-                    job = Job(self._client, ffi.gc(out[0], lib.ilk_job_free))
+                    taken, out[0] = out[0], ffi.NULL
+                    job = Job(self._client, ffi.gc(taken, lib.ilk_job_free))
                     self._handle(handle, job)
                 elif until_empty:
                     break
         finally:
+            lib.ilk_job_free(out[0])  # a signal handler has raised: none knows it
             self._finish(handle)
 
     def _fetch(self, next_job: Callable[..., int], handle: Any, once: bool) -> bool:

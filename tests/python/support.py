@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import interlock
+
 sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
 
 from ports import free_port
@@ -170,3 +172,17 @@ def in_child(work: Callable[[], object]) -> str:
         text = answer.read()
     os.waitpid(pid, 0)
     return text
+
+
+def raise_after(monkeypatch: Any, exception: BaseException) -> None:
+    """Raise from the next wait in C that succeeds, as a signal handler may."""
+    wait = interlock._ffi.call_blocking
+
+    def interrupted(*args: Any) -> int:
+        status = wait(*args)
+        if status == interlock._ffi.OK:
+            monkeypatch.undo()
+            raise exception
+        return status
+
+    monkeypatch.setattr(interlock._ffi, "call_blocking", interrupted)

@@ -10,7 +10,7 @@ import time
 
 import interlock
 import pytest
-from support import patience
+from support import in_child, patience, raise_after
 
 
 @pytest.fixture
@@ -216,6 +216,37 @@ def test_ctrl_c_ends_a_wait_and_leaves_the_line(client, other, name):
     while other.queue(name).inspect().waiting and time.monotonic() < end:
         time.sleep(0.005)
     assert other.queue(name).inspect().waiting == 0
+
+
+def test_the_next_pop_returns_what_an_interrupted_one_has_taken(
+    client, other, name, monkeypatch
+):
+    queue = client.queue(name)
+    queue.push_many([b"first", b"second"])
+    raise_after(monkeypatch, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        queue.pop(timeout=None)
+
+    assert in_child(lambda: queue.pop(timeout=5)) == "b'second'"
+    assert other.queue(name).pop() is None
+    assert queue.pop() == b"first"
+    assert queue.pop() is None
+
+
+def test_an_interrupted_reserve_gives_its_messages_back(client, name, monkeypatch):
+    queue = client.queue(name)
+    queue.push_many([b"first", b"second"])
+    for reserve in (
+        lambda: queue.reserve(timeout=None),
+        lambda: queue.reserve_many(2, timeout=None),
+    ):
+        raise_after(monkeypatch, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            reserve()
+        info = queue.inspect()
+        assert (info.ready, info.taken) == (2, 0)
+
+    assert [job.data for job in queue.reserve_many(2)] == [b"first", b"second"]
 
 
 def test_cancel_and_close_end_waits(url, name):

@@ -14,7 +14,7 @@ import time
 import interlock
 import pytest
 from interlock import Worker, task
-from support import patience, wait_until
+from support import patience, raise_after, wait_until
 
 
 def test_callbacks_are_called_by_name(client, name):
@@ -153,6 +153,36 @@ def test_interrupt_ends_the_loop_and_the_message_comes_again(client, name):
         worker.run()
     assert queue.inspect().taken == 0
     assert queue.reserve(timeout=5).attempts == 2
+
+
+def test_interrupt_between_messages_frees_the_next_and_gives_it_back(
+    client, name, monkeypatch
+):
+    class Counting:
+        freed = 0
+
+        def __getattr__(self, verb):
+            return getattr(core, verb)
+
+        def ilk_job_free(self, job):
+            self.freed += bool(job)
+            core.ilk_job_free(job)
+
+    core = interlock.worker.lib
+    counting = interlock.worker.lib = Counting()
+    try:
+        queue = client.queue(name)
+        queue.push(task("note"))
+        worker = Worker(client, name, {"note": lambda: None}, backoff=0.01)
+        raise_after(monkeypatch, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            worker.run()
+    finally:
+        interlock.worker.lib = core
+
+    assert counting.freed == 1
+    assert queue.inspect().taken == 0
+    assert queue.reserve(timeout=5).data == task("note")
 
 
 def test_worker_process_ends_by_sigterm(client, server, name):
