@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
-from . import _ffi
+from . import _ffi, errors
 from ._core import ffi, lib
 from ._process_bound import ProcessBound
 
 if TYPE_CHECKING:
     from ._client_base import ClientBase
+
+log = logging.getLogger("interlock")
 
 _LENGTH = ffi.typeof("size_t *")
 
@@ -83,6 +86,23 @@ class JobBase(ProcessBound):
         Blocks: no.
         """
         return float(lib.ilk_job_remaining_ms(self._handle)) / 1000
+
+    def _raises_at_exit(
+        self, kind: type[BaseException] | None, failure: errors.Error
+    ) -> bool:
+        """Whether the end of a block raises this; otherwise it is logged or expected."""
+        if isinstance(failure, errors.NotOwnedError) and self.token:
+            return False  # the block has finished the job
+        if kind is None:
+            return True
+        log.warning(
+            "message %d of %s was not given back after %s, it waits for its lease: %s",
+            self.id,
+            self.queue,
+            kind.__name__,
+            failure,
+        )
+        return False
 
     def __repr__(self) -> str:
         return (

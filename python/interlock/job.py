@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _ffi
+from . import _ffi, errors
 from ._core import lib
 from ._ffi import ELOST, OK, Seconds
 from ._job_base import BatchBase, JobBase
@@ -29,7 +29,8 @@ class Job(JobBase):
     """One message under a lease; made by ``queue.reserve()``.
 
     As a context manager the job is acknowledged at the end of the block, and given
-    back when the block raises.
+    back when the block raises, unless the block has finished it. A failure to give it
+    back is only logged: the block's exception matters more.
 
     >>> queue = client.queue("job-example")
     >>> queue.push(b"hello")
@@ -94,10 +95,14 @@ class Job(JobBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            _ffi.call(lib.ilk_job_ack, self._live())
-        else:
-            self.nack()
+        try:
+            if kind is None:
+                _ffi.call(lib.ilk_job_ack, self._live())
+            else:
+                self.nack()
+        except errors.Error as failure:
+            if self._raises_at_exit(kind, failure):
+                raise
 
 
 class Batch(BatchBase[Job]):

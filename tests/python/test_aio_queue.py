@@ -355,3 +355,30 @@ async def test_a_lease_is_renewed_while_its_task_works(url, name):
         while time.monotonic() < end:
             assert await client.queue(name).pop(0.1) is None
         assert await job.ack()
+
+
+@on_both_kinds
+async def test_a_block_may_finish_its_job_itself(url, name):
+    async with aio.connect(url) as client:
+        queue = client.queue(name)
+        await queue.push_many([b"a", b"b"])
+        async with queue.job() as job:
+            assert await job.ack()
+        with pytest.raises(KeyError):
+            async with queue.job() as job:
+                assert await job.bury("no use")
+                raise KeyError(job.data)
+        info = await queue.inspect()
+        assert (info.finished, info.dead, info.taken) == (1, 1, 0)
+
+
+@on_both_kinds
+async def test_a_failed_nack_does_not_hide_the_bodys_exception(url, name, caplog):
+    async with aio.connect(url) as client:
+        queue = client.queue(name)
+        await queue.push(b"a")
+        with pytest.raises(KeyError):
+            async with queue.job() as job:
+                await client.close()
+                raise KeyError(job.data)
+    assert f"message 1 of {name} was not given back after KeyError" in caplog.text

@@ -33,6 +33,32 @@ def test_a_block_acknowledges_or_gives_back(client, name):
     assert queue.inspect().finished == 1
 
 
+def test_a_block_may_finish_its_job_itself(client, name):
+    queue = client.queue(name)
+    queue.push_many([b"a", b"b", b"c"])
+    with queue.job() as job:
+        assert job.ack()
+    with pytest.raises(KeyError), queue.job() as job:
+        assert job.bury("no use")
+        raise KeyError(job.data)
+    info = queue.inspect()
+    assert (info.finished, info.dead, info.taken) == (1, 1, 0)
+
+    (seen,) = queue.peek()
+    with pytest.raises(interlock.NotOwnedError), seen:
+        pass
+
+
+def test_a_failed_nack_does_not_hide_the_bodys_exception(url, name, caplog):
+    with interlock.connect(url) as client:
+        queue = client.queue(name)
+        queue.push(b"a")
+        with pytest.raises(KeyError), queue.job() as job:
+            client.close()
+            raise KeyError(job.data)
+    assert f"message 1 of {name} was not given back after KeyError" in caplog.text
+
+
 def test_a_block_without_a_message_raises_timeout_error(client, name, took):
     with pytest.raises(TimeoutError) as caught, client.queue(name).job():
         pytest.fail("there was none")

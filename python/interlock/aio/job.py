@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
-from .. import _ffi
+from .. import _ffi, errors
 from .._core import ffi, lib
 from .._ffi import ELOST, OK, Seconds
 from .._job_base import BatchBase, JobBase
@@ -29,8 +29,8 @@ async def _unless_lost(
 class Job(JobBase):
     """As :class:`interlock.Job`, awaited; made by ``queue.reserve()``.
 
-    ``async with`` acknowledges it at the end of the block, and gives it back
-    when the block raises or its task is cancelled. A request that was started
+    ``async with`` acknowledges it at the end of the block, and gives it back when
+    the block raises or its task is cancelled, unless the block has finished it. A request that was started
     is sent even if the task is cancelled meanwhile.
     """
 
@@ -65,10 +65,14 @@ class Job(JobBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            await self._client._driver.call(lib.ilk_job_ack_start, self._live())
-        else:
-            await self.nack()
+        try:
+            if kind is None:
+                await self._client._driver.call(lib.ilk_job_ack_start, self._live())
+            else:
+                await self.nack()
+        except errors.Error as failure:
+            if self._raises_at_exit(kind, failure):
+                raise
 
     async def _end(self, function: Callable[..., int], *args: Any) -> bool:
         return await _unless_lost(self._client, function, self._live(), *args)
