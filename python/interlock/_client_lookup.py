@@ -47,10 +47,9 @@ def client_for(conn: Any) -> Client:
 def url_of(pool: Any) -> str:
     """Return the URL of the server that a redis-py connection pool connects to."""
     kind = pool.connection_class.__name__
-    if any(
-        base.__module__.startswith("fakeredis")
-        for base in pool.connection_class.__mro__
-    ):
+    # A program may have a class of its own, under any name, that extends one of these.
+    bases = pool.connection_class.__mro__
+    if any(base.__module__.startswith("fakeredis") for base in bases):
         raise TypeError(
             f"a {kind} of fakeredis has no server that a lock could be on:"
             " use a Redis server in the tests, such as interlock's embedded:// one"
@@ -60,14 +59,14 @@ def url_of(pool: Any) -> str:
     db = int(known.get("db") or 0)
     if "path" in known:
         return f"unix://{login}{quote(str(known['path']))}?db={db}"
-    if "host" not in known and "Sentinel" in kind:
+    if "host" not in known and any("Sentinel" in base.__name__ for base in bases):
         raise errors.InvalidError(f"a {kind} names no single server")
     host, port = str(known.get("host") or "localhost"), int(known.get("port") or 6379)
     if ":" in host:
         host = f"[{host}]"
     query = {}
     scheme = "redis"
-    if kind.startswith("SSL"):
+    if any(base.__name__.startswith("SSL") for base in bases):
         scheme = "rediss"
         names = {"ca": "ssl_ca_certs", "cert": "ssl_certfile", "key": "ssl_keyfile"}
         query = {ours: known[name] for ours, name in names.items() if known.get(name)}

@@ -193,6 +193,22 @@ def test_the_url_of_a_redis_py_pool(given, expected):
     assert interlock._client_lookup.url_of(pool) == expected
 
 
+def test_a_connection_class_of_ones_own_keeps_what_it_extends(server):
+    class Ours(redis.SSLConnection):
+        pass
+
+    class Followed(redis.sentinel.SentinelManagedSSLConnection):
+        pass
+
+    pool = redis.ConnectionPool(connection_class=Ours, host="h", ssl_ca_certs="/ca")
+    assert interlock._client_lookup.url_of(pool) == "rediss://h:6379/0?ca=%2Fca"
+    sentinel = redis.Sentinel([("127.0.0.1", server.port)])
+    pool = redis.sentinel.SentinelConnectionPool("mymaster", sentinel, ssl=True)
+    pool.connection_class = Followed
+    with pytest.raises(interlock.InvalidError, match="a Followed names no single"):
+        interlock._client_lookup.url_of(pool)
+
+
 def test_waiting_does_not_poll(client, url, name, waiting):
     identifier = acquire_lock(client, name)
     before = int(redis.from_url(url).info()["total_commands_processed"])
