@@ -7,7 +7,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
 from typing import Any, Callable, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,16 +49,43 @@ class Holds:
             self._current.reset(token)
 
 
+# What a call may return while its body has not run yet. A context manager of
+# contextlib is the call of a generator function, which nothing else tells from others.
+_UNRUN = (
+    Coroutine,
+    Generator,
+    AsyncGenerator,
+    contextlib._GeneratorContextManager,
+    contextlib._AsyncGeneratorContextManager,
+)
+
+
 def check(function: object, awaited: bool) -> None:
     """Refuse what would run its body after the hold has ended. Raises: TypeError."""
     if not callable(function):
         raise TypeError(f"a handle decorates functions, got {type(function).__name__}")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+    # The object of a class may be called, and is as its method __call__.
+    kinds = (function, type(function).__call__)
+    if any(map(inspect.isgeneratorfunction, kinds)) or any(
+        map(inspect.isasyncgenfunction, kinds)
+    ):
         raise TypeError("a handle cannot decorate a generator: use `with` inside it")
-    if inspect.iscoroutinefunction(function) != awaited:
+    if any(map(inspect.iscoroutinefunction, kinds)) != awaited:
         package = "interlock" if awaited else "interlock.aio"
         kind = "a function without async" if awaited else "an async function"
         raise TypeError(f"{kind} is decorated by the handles of {package}")
+
+
+def check_result(result: object) -> None:
+    """Refuse a result whose body would run after the hold. Raises: TypeError."""
+    if not isinstance(result, _UNRUN):
+        return
+    if isinstance(result, Coroutine):  # it would warn that nobody has awaited it
+        result.close()
+    raise TypeError(
+        f"a decorated function returned a {type(result).__name__}, which would run"
+        " after the hold has ended: acquire inside it"
+    )
 
 
 def blocking(function: F, holds: Holds) -> F:
@@ -68,7 +95,9 @@ def blocking(function: F, holds: Holds) -> F:
     @functools.wraps(function)
     def held(*args: Any, **more: Any) -> Any:
         with holds.handle() as handle, handle:
-            return function(*args, **more)
+            result = function(*args, **more)
+            check_result(result)
+            return result
 
     return held  # type: ignore[return-value]
 
@@ -81,6 +110,8 @@ def awaited(function: F, holds: Holds) -> F:
     async def held(*args: Any, **more: Any) -> Any:
         with holds.handle() as handle:
             async with handle:
-                return await function(*args, **more)
+                result = await function(*args, **more)
+                check_result(result)
+                return result
 
     return held  # type: ignore[return-value]

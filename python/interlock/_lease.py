@@ -110,7 +110,8 @@ class Lease(LeaseBase):
         >>> report()
         True
 
-        Raises: TypeError for generators and async functions; a call raises what
+        Raises: TypeError for generators and async functions, and from a call that
+        returns one of their results, which would run too late; a call raises what
         ``with`` raises. Blocks: no. Thread: any thread.
         """
         return _decorator.blocking(function, self._holds())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 
@@ -101,6 +102,71 @@ def test_what_would_run_after_the_hold_is_refused(client, name):
     ):
         with pytest.raises(TypeError, match=text):
             client.lock(name)(wrong)
+
+
+def test_objects_are_refused_by_their_method(client, name):
+    class Coroutine:
+        async def __call__(self):
+            pass
+
+    class Generator:
+        def __call__(self):
+            yield 1
+
+    with pytest.raises(TypeError, match=r"handles of interlock\.aio"):
+        client.lock(name)(Coroutine())
+    with pytest.raises(TypeError, match="generator"):
+        client.lock(name)(Generator())
+
+
+def test_a_result_that_would_run_after_the_hold_is_refused(client, other, name):
+    ran = []
+
+    async def coroutine():
+        ran.append(1)
+
+    def generator():
+        ran.append(1)
+        yield 1
+
+    async def stream():
+        ran.append(1)
+        yield 1
+
+    for wrong in (
+        coroutine,
+        generator,
+        stream,
+        contextlib.contextmanager(generator),
+        contextlib.asynccontextmanager(stream),
+    ):
+        late = client.lock(name)(lambda make=wrong: make())
+        with pytest.raises(TypeError, match="after the hold has ended"):
+            late()
+        assert other.lock(name).locked() is False
+    assert ran == []
+    assert list(client.lock(name)(lambda: iter([1]))()) == [1]
+
+
+@on_both_kinds
+async def test_awaited_objects_and_results(url, name):
+    async with aio.connect(url) as client:
+
+        class Coroutine:
+            async def __call__(self):
+                return 7
+
+        assert await client.lock(name)(Coroutine())() == 7
+
+        def generator():
+            yield 1
+
+        @client.lock(name)
+        async def late():
+            return generator()
+
+        with pytest.raises(TypeError, match="after the hold has ended"):
+            await late()
 
 
 @on_both_kinds
