@@ -11,12 +11,14 @@ import json
 import logging
 import signal
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import Name, Seconds
+from ._outage import Outage
 from ._process_bound import ProcessBound
 from ._queue_wait import c_names, wait_in_c
 from ._stop_signals import stopping
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from .client import Client
 
 Callback = Callable[..., object]
+
+SLICE = 0.05  # seconds of a pause, between two looks whether it should end
 
 log: logging.Logger = logging.getLogger("interlock.worker")
 
@@ -59,6 +63,18 @@ def callback_of(
     if name not in callbacks:
         raise ValueError(f"unknown callback {name!r}")
     return callbacks[name], args
+
+
+def refuse_ended(ended_by: str | None) -> None:
+    """Refuse to run a worker that an exception of this name has ended.
+
+    Raises: ClosedError. Blocks: no. Thread: any thread.
+    """
+    if ended_by is not None:
+        raise errors.ClosedError(
+            f"the worker has ended by {ended_by} and takes no more messages:"
+            " make another one"
+        )
 
 
 class Worker(ProcessBound):
@@ -106,6 +122,7 @@ class Worker(ProcessBound):
         self._client = client
         self._callbacks = callbacks
         self._stopped = False  # a signal handler sets it: no lock
+        self._ended_by: str | None = None  # the exception that has ended run()
         self._lock = threading.Lock()
         #: Messages done, failed (to be delivered again) and buried so far.
         self.done: int = 0
@@ -165,12 +182,22 @@ class Worker(ProcessBound):
         the signals that call ``stop()`` while the loop runs on the main thread,
         unless the program handles or ignores them itself. An exception
         that is not an ``Exception``, such as KeyboardInterrupt, ends the loop
-        too, in the thread that runs it.
+        too, in the thread that runs it. A worker that an exception has ended does
+        not run again.
 
-        Raises: DiffersError, WrongTypeError, AuthError, ClosedError;
+        Raises: DiffersError, WrongTypeError, AuthError, ClosedError, also after an
+        exception has ended it;
         ConnectionError when the server cannot be reached for a minute.
         Blocks: yes. Thread: one thread at a time.
         """
+        refuse_ended(self._ended_by)
+        try:
+            return self._run(until_empty, stop_on)
+        except BaseException as error:
+            self._ended_by = type(error).__name__
+            raise
+
+    def _run(self, until_empty: bool, stop_on: Iterable[int]) -> int:
         before = self.done
         failures: list[BaseException] = []
 
@@ -201,15 +228,27 @@ class Worker(ProcessBound):
         return self.done - before
 
     def _loop(self, handle: Any, until_empty: bool) -> None:
-        out = ffi.new("ilk_job **")
+        out, outage = ffi.new("ilk_job **"), Outage()
+        began = 0.0
 
         def next_job(worker: Any, left: int, err: Any) -> int:
+            nonlocal began
+            began = time.monotonic()
             return int(lib.ilk_worker_next(out, worker, left, err))
 
         try:
-            while not (self._stopped or self._client.stopped):
+            while not self._should_end():
                 self._client._live()
-                if self._fetch(next_job, handle, until_empty):
+                try:
+                    arrived = self._fetch(next_job, handle, until_empty)
+                except errors.ConnectionError:
+                    pause = outage.next_pause(began)
+                    if pause is None:
+                        raise
+                    self._sleep(pause)
+                    continue
+                outage.end()
+                if arrived:
                     taken, out[0] = out[0], ffi.NULL
                     job = Job(self._client, ffi.gc(taken, lib.ilk_job_free))
                     self._handle(handle, job)
@@ -218,6 +257,18 @@ class Worker(ProcessBound):
         finally:
             lib.ilk_job_free(out[0])  # a signal handler has raised: none knows it
             self._finish(handle)
+
+    def _should_end(self) -> bool:
+        return self._stopped or self._client.stopped
+
+    def _sleep(self, seconds: float) -> None:
+        """Pause in slices: an event that a signal handler sets could deadlock."""
+        end = time.monotonic() + seconds
+        while not self._should_end():
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(SLICE, left))
 
     def _fetch(self, next_job: Callable[..., int], handle: Any, once: bool) -> bool:
         try:
@@ -229,7 +280,7 @@ class Worker(ProcessBound):
                 lib.ilk_worker_stop,
             )
         except errors.CancelledError:
-            if self._stopped or self._client.stopped:
+            if self._should_end():
                 return False
             raise
 

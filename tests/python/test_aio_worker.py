@@ -183,6 +183,61 @@ async def test_stop_at_any_moment_loses_nothing(url, name):
 
 
 @on_both_kinds
+async def test_a_worker_that_a_failure_has_ended_does_not_run_again(url, name):
+    async with aio.connect(url) as client:
+        worker = aio.Worker(client, name, {})
+        with anyio.move_on_after(0.1):
+            await worker.run()
+        with pytest.raises(interlock.ClosedError, match="has ended by"):
+            await worker.run()
+
+
+@on_both_kinds
+async def test_a_worker_bears_that_the_server_is_away(own_server, name, monkeypatch):
+    def work(number):
+        if number == 0:
+            own_server.kill()
+
+    async def start_again():
+        await anyio.sleep(0.5)
+        await anyio.to_thread.run_sync(own_server.start)
+        await queue.push(aio.task("work", 1))
+
+    async with aio.connect(own_server.unix_url) as client:
+        queue = client.queue(name)
+        await queue.push(aio.task("work", 0))
+        worker = aio.Worker(client, name, {"work": work}, lease=0.3)
+        async with anyio.create_task_group() as group:
+            group.start_soon(worker.run)
+            await start_again()
+            await until_info(queue, finished=1)
+            worker.stop()
+        assert (worker.done, worker.lost) == (2, 0)
+
+        await queue.push(aio.task("work", 0))
+        monkeypatch.setattr(interlock._outage, "_LIMIT", 0.3)
+        worker = aio.Worker(client, name, {"work": work}, lease=0.3)
+        with pytest.raises(interlock.ConnectionError):
+            await worker.run()
+        own_server.start()
+
+
+@on_both_kinds
+async def test_stop_ends_the_pause_of_a_worker_whose_server_is_away(
+    own_server, name, monkeypatch
+):
+    monkeypatch.setattr(interlock._outage, "_FIRST_PAUSE", 60)
+    async with aio.connect(own_server.unix_url) as client:
+        worker = aio.Worker(client, name, {})
+        own_server.kill()
+        with anyio.fail_after(patience(2)):
+            async with anyio.create_task_group() as group:
+                group.start_soon(worker.run)
+                await anyio.sleep(0.3)
+                worker.stop()
+
+
+@on_both_kinds
 async def test_cancelled_work_comes_again(url, name):
     async def work():
         await anyio.sleep(20)

@@ -155,6 +155,88 @@ def test_interrupt_ends_the_loop_and_the_message_comes_again(client, name):
     assert queue.reserve(timeout=5).attempts == 2
 
 
+def test_a_worker_that_an_exception_has_ended_does_not_run_again(client, name):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    client.queue(name).push(task("interrupt"))
+    for threads, raised in ((1, KeyboardInterrupt), (2, KeyboardInterrupt)):
+        worker = Worker(
+            client, name, {"interrupt": interrupt}, threads=threads, backoff=0.01
+        )
+        with pytest.raises(raised):
+            worker.run()
+        with pytest.raises(interlock.ClosedError, match="ended by KeyboardInterrupt"):
+            worker.run()
+
+
+@pytest.fixture
+def outage(own_server, name):
+    """A worker whose server ends while a callback works, so that the next request
+    begins while connections are refused; and what its run() returned or raised."""
+    outcome = []
+
+    def work(number):
+        if number == 0:
+            own_server.kill()
+            began.set()
+
+    def run():
+        try:
+            outcome.append(worker.run())
+        except interlock.Error as error:
+            outcome.append(error)
+
+    began = threading.Event()
+    with interlock.connect(own_server.unix_url) as client:
+        client.queue(name).push(task("work", 0))
+        worker = Worker(client, name, {"work": work})
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert began.wait(5)
+        yield client, worker, thread, outcome
+        worker.stop()
+        thread.join(10)
+
+
+def test_a_worker_bears_that_the_server_is_away(own_server, outage, name):
+    client, worker, thread, outcome = outage
+    time.sleep(0.5)
+    own_server.start()
+    client.queue(name).push(task("work", 1))
+
+    wait_until(lambda: worker.done == 2)
+    worker.stop()
+    thread.join(10)
+    assert outcome == [2]
+
+
+def test_stop_ends_the_pause_of_a_worker_whose_server_is_away(
+    own_server, name, monkeypatch
+):
+    monkeypatch.setattr(interlock._outage, "_FIRST_PAUSE", 60)
+    with interlock.connect(own_server.unix_url) as client:
+        worker, outcome = Worker(client, name, {}), []
+        own_server.kill()
+        thread = threading.Thread(target=lambda: outcome.append(worker.run()))
+        thread.start()
+        time.sleep(0.3)
+        assert thread.is_alive()
+        worker.stop()
+        thread.join(patience(2))
+        assert outcome == [0]
+
+
+def test_a_worker_ends_when_the_server_is_away_for_its_minute(outage, monkeypatch):
+    _, _, thread, outcome = outage
+    time.sleep(0.3)
+    assert thread.is_alive()
+    monkeypatch.setattr(interlock._outage, "_LIMIT", 0.5)
+    thread.join(10)
+    (error,) = outcome
+    assert isinstance(error, interlock.ConnectionError)
+
+
 def test_interrupt_between_messages_frees_the_next_and_gives_it_back(
     client, name, monkeypatch
 ):

@@ -7,15 +7,17 @@ import functools
 import inspect
 import random
 import signal
+import time
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Callable
 
 from .. import _ffi, errors
 from .._ffi import Name, Seconds
+from .._outage import Outage
 from .._process_bound import ProcessBound
 from .._stop_signals import stopping
 from ..queue import QueueOptions
-from ..worker import Callback, callback_of, log
+from ..worker import Callback, callback_of, log, refuse_ended
 from .job import Job
 from .queue import Queue
 
@@ -83,6 +85,7 @@ class Worker(ProcessBound):
         self._backoff = _ffi.as_float(backoff)
         self._backoff_max = _ffi.as_float(backoff_max)
         self._stopped = False
+        self._ended_by: str | None = None  # the exception that has ended run()
         self._stop_event: LoopEvent = client._driver.event()
         self._lost = 0
         #: Messages done, failed (to be delivered again) and buried so far.
@@ -116,6 +119,14 @@ class Worker(ProcessBound):
         When its task is cancelled the callbacks are cancelled, and their messages
         are delivered again, as those that failed.
         """
+        refuse_ended(self._ended_by)
+        try:
+            return await self._run(until_empty, stop_on)
+        except BaseException as error:
+            self._ended_by = type(error).__name__
+            raise
+
+    async def _run(self, until_empty: bool, stop_on: Iterable[int]) -> int:
         before = self.done
         failures: list[BaseException] = []
         cancelled = self._client._driver.cancelled
@@ -138,13 +149,22 @@ class Worker(ProcessBound):
         return self.done - before
 
     async def _loop(self, until_empty: bool) -> None:
+        outage = Outage()
         while not (self._stopped or self._client.stopped):
+            began = time.monotonic()
             try:
                 job = await self._queue.reserve(0 if until_empty else None, self._lease)
             except errors.CancelledError:
                 if self._stopped or self._client.stopped:
                     return
                 raise
+            except errors.ConnectionError:
+                pause = outage.next_pause(began)
+                if pause is None:
+                    raise
+                await self._stop_event.wait(pause)
+                continue
+            outage.end()
             if job is not None:
                 await self._work(job)
             elif until_empty:
