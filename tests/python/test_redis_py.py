@@ -13,7 +13,7 @@ import redis
 from interlock.compat.redis_py import Lock as Ours
 from redis.exceptions import LockError, LockNotOwnedError
 from redis.lock import Lock as Stock
-from support import free_port, wait_until
+from support import free_port, in_child, wait_until
 
 
 @pytest.fixture
@@ -226,6 +226,20 @@ def test_a_token_set_by_hand_counts_and_not_the_last_hold(r, make, name):
 
     lock.release()
     assert r.get(name) is None
+
+
+@pytest.mark.parametrize("timeout", [10, None])
+def test_a_forked_child_extends_and_releases(r, make, name, timeout):
+    lock = make(name, timeout=timeout)
+    assert lock.acquire()
+    if timeout:
+        assert in_child(lambda: lock.extend(20)) == "True"
+        assert r.pttl(name) > 20000
+    assert in_child(lock.release) == "None"
+    assert r.get(name) is None
+    assert in_child(lock.release) == "LockNotOwnedError"
+    with pytest.raises(LockNotOwnedError):
+        lock.release()
 
 
 def test_do_acquire_takes_a_free_name(r, make, name):

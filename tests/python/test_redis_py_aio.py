@@ -19,7 +19,7 @@ from interlock.compat.redis_py import Lock as Blocking
 from interlock.compat.redis_py.aio import Lock as Ours
 from redis.asyncio.lock import Lock as Stock
 from redis.exceptions import LockError, LockNotOwnedError
-from support import free_port, patience
+from support import free_port, in_child, patience
 
 
 def with_redis(*kinds):
@@ -321,3 +321,17 @@ def test_errors_are_redis_pys_own(name):
                 await slow.lock(name, lock_class=Ours).acquire(blocking=False)
 
     asyncio.run(asyncio.wait_for(main(), patience(30)))
+
+
+@pytest.mark.parametrize("kind", [Ours, Stock])
+def test_a_forked_child_releases(url, server, name, kind):
+    async def acquire():
+        async with redis.asyncio.from_url(url) as r:
+            lock = r.lock(name, timeout=10, lock_class=kind)
+            assert await lock.acquire()
+            return lock
+
+    lock = asyncio.run(acquire())
+
+    assert in_child(lambda: asyncio.run(lock.release())) == "None"
+    assert server.call("EXISTS", name) == 0

@@ -21,14 +21,11 @@ import redis.lock
 import interlock
 
 from ..._client_lookup import client_for
-from ._shared import LockBase, not_owned, redis_errors, wait_of
+from ._shared import Hold, LockBase, not_owned, redis_errors, wait_of
 
 
-class _Hold(interlock.Lock):
-    """One hold; as in redis-py, a forgotten hold is waited for like any other."""
-
-    def _refuse_kept(self) -> None:
-        pass
+class _Hold(Hold, interlock.Lock):
+    """A hold of the blocking lock."""
 
 
 class Lock(LockBase[interlock.Lock], redis.lock.Lock):

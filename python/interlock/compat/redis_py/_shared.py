@@ -12,6 +12,7 @@ import redis.exceptions
 
 import interlock
 
+from ... import _fork
 from ..._lease_base import LeaseBase, Options
 
 #: Bytes of a name; redis-py has no such limit.
@@ -58,6 +59,17 @@ def key_of(name: object) -> str | bytes:
             f"name must have {NAME_MAX} bytes at most, got {len(raw)}"
         )
     return name if isinstance(name, str) else raw
+
+
+class Hold(LeaseBase):
+    """One hold; as in redis-py, a forgotten hold is waited for like any other."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._made_in = _fork.generation
+
+    def _refuse_kept(self) -> None:
+        pass
 
 
 Handle = TypeVar("Handle", bound=LeaseBase)
@@ -139,11 +151,16 @@ class LockBase(Generic[Handle]):
         self.local.token = handle.token.encode()
 
     def _known(self, token: Any) -> Handle | None:
-        """Return the handle that holds under this token, if it is ours."""
-        handle: Handle | None = self.local.handle
-        if handle is not None and handle.token.encode() == token:
-            return handle
-        return None
+        """Return the handle that holds under this token, if it is ours.
+
+        A forked child has the token and, unlike redis-py's lock, a handle that is
+        its parent's: it adopts the token.
+        """
+        handle: Any = self.local.handle
+        if handle is None or handle._made_in != _fork.generation:
+            return None
+        known: Handle = handle
+        return known if known.token.encode() == token else None
 
 
 def wait_of(blocking: bool, blocking_timeout: float | None) -> float | None:

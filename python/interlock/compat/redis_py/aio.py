@@ -18,7 +18,7 @@ import redis.asyncio.lock
 from interlock import aio
 
 from ..._client_lookup import timeouts_of, url_of
-from ._shared import LockBase, not_owned, redis_errors, wait_of
+from ._shared import Hold, LockBase, not_owned, redis_errors, wait_of
 
 _Loop = asyncio.AbstractEventLoop
 _by_pool: weakref.WeakKeyDictionary[Any, tuple[_Loop, aio.Client]] = (
@@ -46,11 +46,8 @@ def _client_for(conn: Any) -> aio.Client:
     return client
 
 
-class _Hold(aio.Lock):
-    """One hold; as in redis-py, a forgotten hold is waited for like any other."""
-
-    def _refuse_kept(self) -> None:
-        pass
+class _Hold(Hold, aio.Lock):
+    """A hold of the awaited lock."""
 
 
 class Lock(LockBase[aio.Lock], redis.asyncio.lock.Lock):
