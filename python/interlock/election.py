@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi, _greenlets, errors
 from ._core import ffi, lib
 from ._election_base import ElectionBase, value_bytes
-from ._ffi import EINTR, OK, Seconds
+from ._ffi import EINTR, Seconds
 from ._lease import TIMEOUT_STATUSES, Lease
 from ._process_bound import ProcessBound
 
@@ -238,6 +238,16 @@ class Observer(ProcessBound):
 
     def _next(self, limit: int) -> Leadership | None:
         self._election._live()
+        if self._out[0] == ffi.NULL and not self._wait(limit):
+            return None
+        # A signal handler may raise until here: then the next call returns it.
+        leadership = to_leadership(self._out[0])
+        found, self._out[0] = self._out[0], ffi.NULL
+        lib.ilk_leader_free(found)
+        return leadership
+
+    def _wait(self, limit: int) -> bool:
+        """Wait for a leadership, which C reports once; False when there was none."""
         handle = self._handle
         in_thread = None
         if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
@@ -253,10 +263,9 @@ class Observer(ProcessBound):
         if status == EINTR:
             self._abandon(handle)
         if status in TIMEOUT_STATUSES:
-            return None
-        if status != OK:
-            raise _ffi.failure(status, err)
-        return to_leadership(ffi.gc(self._out[0], lib.ilk_leader_free))
+            return False
+        _ffi.check(status, err)
+        return True
 
     def _call_next(self, handle: Any, limit: int, err: Any) -> int:
         return int(lib.ilk_observer_next(self._out, handle, limit, err))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _ffi, _fork, _greenlets, errors
 from ._core import ffi, lib
 from ._election_base import value_bytes
-from ._ffi import EINTR, ELOST, OK, Name, Seconds
+from ._ffi import EINTR, ELOST, Name, Seconds
 from ._handle_pool import PooledHandle
 from ._lease import TIMEOUT_STATUSES
 from ._process_bound import ProcessBound
@@ -364,6 +364,17 @@ class GroupWatch(ProcessBound):
 
     def _next(self, limit: int) -> GroupChange | None:
         self._group._client._live()
+        if self._out[0] == ffi.NULL and not self._wait(limit):
+            return None
+        # A signal handler may raise until here: then the next call returns it. The
+        # members bear that it is applied twice.
+        change = self._members.change(self._out[0])
+        found, self._out[0] = self._out[0], ffi.NULL
+        lib.ilk_members_free(found)
+        return change
+
+    def _wait(self, limit: int) -> bool:
+        """Wait for a change, which C reports once; False when there was none."""
         handle = self._handle
         in_thread = None
         if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
@@ -379,10 +390,9 @@ class GroupWatch(ProcessBound):
             self._abandon(handle)
             raise
         if status in TIMEOUT_STATUSES:
-            return None
-        if status != OK:
-            raise _ffi.failure(status, err)
-        return self._members.change(ffi.gc(self._out[0], lib.ilk_members_free))
+            return False
+        _ffi.check(status, err)
+        return True
 
     def _call_next(self, handle: Any, limit: int, err: Any) -> int:
         return int(lib.ilk_group_watch(self._out, handle, limit, err))

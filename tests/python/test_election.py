@@ -9,7 +9,7 @@ import time
 
 import interlock
 import pytest
-from support import patience, wait_until
+from support import patience, raise_after, wait_until
 
 
 def in_line(client, name):
@@ -156,6 +156,18 @@ def test_observers_hear_each_change(client, other, name):
     other.close()
 
     heard.join()
+
+
+def test_an_interrupted_observer_loses_no_leadership(client, name, monkeypatch):
+    one = client.election(name, value=b"v")
+    observer = client.election(name).observe(vacant=True)
+    assert observer.get(0) == (None, 0)
+    with one:
+        raise_after(monkeypatch, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            observer.get(5)
+        assert observer.get(0) == (b"v", one.term)
+        assert observer.get(0) is None
 
 
 def test_observers_that_ask_hear_of_vacancies(client, name):

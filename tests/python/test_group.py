@@ -12,7 +12,7 @@ import time
 import interlock
 import pytest
 from interlock import GroupChange
-from support import in_child, patience, wait_until
+from support import in_child, patience, raise_after, wait_until
 
 MEMBER = """
 import interlock, os, sys, time
@@ -215,6 +215,21 @@ def test_each_change_is_reported_with_all_members(client, other, name):
         found = changes.get()
     assert "a" in found.joined
     assert changes.get(timeout=0) is None
+
+
+def test_an_interrupted_watch_loses_no_change(client, other, name, monkeypatch):
+    watch = client.group(name).watch()
+    assert watch.get(0).members == {}
+    member = other.group(name).join(id="one", data=b"1")
+    raise_after(monkeypatch, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        watch.get(5)
+
+    change = watch.get(0)
+    assert (change.joined, change.members) == ({"one"}, {"one": b"1"})
+    member.leave()
+    assert watch.get(5).left == {"one"}
+    assert watch.get(0) is None
 
 
 def test_a_change_cannot_be_changed(client, name):
