@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import interlock
 import pytest
+from aio_case import on_every_loop
 from awaited import OneTask
 from interlock import ConflictError, aio
 from late_proxy import LateProxy
@@ -296,3 +297,25 @@ def test_tasks_read_and_write(server, name, task):
             assert await store.run(add) == 4
 
     task.run(all_of_it)
+
+
+@on_every_loop
+async def test_a_task_begins_again_after_conflicts(url, name):
+    async with aio.connect(url) as client:
+        store = client.store(name)
+
+        async def write(t):
+            t["a"] = b"theirs"
+
+        async def add(t):
+            before = await t.get("a")
+            seen.append(before)
+            if len(seen) < 4:
+                await store.run(write)
+            t["a"] = b"ours"
+
+        seen = []
+        await store.run(add)
+        assert len(seen) == 4
+        async with store.snapshot() as v:
+            assert await v["a"] == b"ours"

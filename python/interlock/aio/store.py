@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Callable, TypeVar, cast
@@ -109,7 +108,8 @@ class Store(StoreBase):
             except errors.ConflictError:
                 if attempts.are_over():
                     raise
-                await asyncio.sleep(attempts.next_pause())
+                # An event that nobody sets: each loop has its own sleep.
+                await _driver_of(self._client).event().wait(attempts.next_pause())
             else:
                 return result
 
