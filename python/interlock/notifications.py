@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import select
 import time
 from collections.abc import Iterator
@@ -62,6 +63,17 @@ def to_notification(
     return Notification(name, number, error, client._handles.get(number))
 
 
+def _wait_readable(fd: int, seconds: float) -> None:
+    # select() refuses descriptors from 1024 on; not every system has poll(), and
+    # eventlet takes it away.
+    if not hasattr(select, "poll"):
+        select.select([fd], [], [], seconds)
+        return
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    poll.poll(math.ceil(seconds * 1000))
+
+
 class Notifications(ProcessBound):
     """The iterator that ``client.notifications()`` returns.
 
@@ -105,7 +117,7 @@ class Notifications(ProcessBound):
                 raise errors.CancelledError(STOPPED)
             # If the client is closed meanwhile, the next fetch raises ClosedError.
             with contextlib.suppress(OSError, ValueError):
-                select.select([self.fileno()], [], [], left)
+                _wait_readable(self.fileno(), left)
 
     def __iter__(self) -> Iterator[Notification]:
         return self

@@ -286,6 +286,27 @@ def test_a_lost_lock_is_a_notification(client, server, name):
     assert not lock.held
 
 
+def test_notifications_come_over_a_descriptor_above_1023(client, run_child, name):
+    child = run_child(
+        "import interlock, os, resource, sys, time\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))\n"
+        "kept = [os.dup(0) for _ in range(1100)]\n"
+        "with interlock.connect(os.environ['TEST_URL']) as client:\n"
+        "    notifications = client.notifications()\n"
+        "    before = time.process_time()\n"
+        "    nothing = notifications.get(timeout=0.5)\n"
+        "    idle = time.process_time() - before < 0.25\n"
+        "    lock = client.lock(sys.argv[1], ttl=1.5)\n"
+        "    print(notifications.fileno() > 1023, nothing, idle, lock.acquire())\n"
+        "    print(notifications.get(timeout=10).kind)\n",
+        name,
+    )
+    assert child.stdout.readline() == "True None True True\n"
+    assert client.break_lock(name)
+    assert child.stdout.readline() == "lock_lost\n"
+
+
 def test_notifications_end_with_the_client(url, took):
     client = interlock.connect(url)
     notifications = client.notifications()
