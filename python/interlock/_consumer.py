@@ -100,7 +100,7 @@ def _do(
     try:
         name, args = json.loads(packed)
         callback = callbacks.get(name)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):  # the last: nested too deeply
         _log.error("A message is not [name, args] in JSON: %.200r", packed)
         consumer.bury()
         return

@@ -56,6 +56,8 @@ def callback_of(
     """
     try:
         name, args = json.loads(message)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     except (ValueError, TypeError):
         raise ValueError("not [name, args] in JSON") from None
     if not isinstance(name, str) or not isinstance(args, list):

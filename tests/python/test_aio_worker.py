@@ -47,6 +47,7 @@ async def test_callbacks_are_called_by_name(url, name):
         (aio.task("unknown"), "unknown callback 'unknown'"),
         (b"\xff\0", "not [name, args] in JSON"),
         (b'["f", {}]', "not [name, args] in JSON"),
+        pytest.param(b"[" * 200_000, "nested too deeply", id="deep"),
     ],
 )
 @on_both_kinds

@@ -156,8 +156,8 @@ def test_ctrl_c_ends_a_wait_and_a_worker_at_once(run_child, server, name):
 def test_the_worker_calls_names_and_logs_what_it_does_not_know(
     conn, server, name, caplog
 ):
-    done = []
-    for job in ('["add", [1, 2]]', '["nobody", []]', "{", "7", '["add", [3, 4]]'):
+    done, deep = [], "[" * 200_000
+    for job in ('["add", [1, 2]]', '["nobody", []]', "{", "7", deep, '["add", [3, 4]]'):
         server.call("RPUSH", name, job)
     recipes.worker_watch_queue(
         conn, name, {"add": lambda a, b: done.append(a + b)}, quit=lambda: len(done) > 1
@@ -165,7 +165,7 @@ def test_the_worker_calls_names_and_logs_what_it_does_not_know(
     assert done == [3, 7]
     assert "Unknown callback nobody" in caplog.text
     dead = server.call("LRANGE", f"ilk:recipes:dead:{{{name}}}", 0, -1)
-    assert dead == [b'["nobody", []]', b"{", b"7"]
+    assert dead == [b'["nobody", []]', b"{", b"7", deep.encode()]
 
 
 def test_quit_of_the_module_ends_the_worker(client, server, name, monkeypatch):

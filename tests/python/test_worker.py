@@ -39,6 +39,7 @@ def test_callbacks_are_called_by_name(client, name):
         (b'["f"]', "not [name, args] in JSON"),
         (b"[1, []]", "not [name, args] in JSON"),
         (b'["f", {}]', "not [name, args] in JSON"),
+        pytest.param(b"[" * 200_000, "nested too deeply", id="deep"),
     ],
 )
 def test_what_nobody_can_work_on_is_dead_at_once(client, name, message, reason):
