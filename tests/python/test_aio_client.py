@@ -16,6 +16,7 @@ import interlock
 import pytest
 from aio_case import on_every_loop, run_on, until_waiting
 from interlock import aio
+from support import patience
 
 
 @on_every_loop
@@ -121,6 +122,32 @@ async def test_notifications_come_as_they_happen_and_end_with_the_client(url, na
         await anyio.sleep(0.02)
         await client.close()
     assert seen == []
+
+
+@on_every_loop
+async def test_a_wait_for_notifications_that_ends_leaves_nothing(url):
+    async with aio.connect(url) as client:
+        notifications = client.notifications()
+        for _ in range(3):
+            assert await notifications.get(0) is None
+            assert await notifications.get(0.001) is None
+            with anyio.move_on_after(0.001):
+                await notifications.get()
+        assert client._buffer._events == []
+
+
+@on_every_loop
+async def test_a_task_that_is_woken_in_vain_waits_no_longer_than_asked(url):
+    async def wake():
+        while True:
+            await anyio.sleep(0.05)
+            client._buffer.wake()
+
+    async with aio.connect(url) as client, anyio.create_task_group() as group:
+        group.start_soon(wake)
+        with anyio.fail_after(patience(2)):
+            assert await client.notifications().get(0.2) is None
+        group.cancel_scope.cancel()
 
 
 @on_every_loop

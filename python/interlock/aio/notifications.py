@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -44,15 +45,23 @@ class NotificationBuffer:
     async def get(self, timeout: float | None) -> Notification | None:
         """Return the first notification, or None when there was none in time."""
         driver = self._client._driver
+        end = None if timeout is None else time.monotonic() + timeout
         driver.drain()
         while not self._unfetched:
             if self._client.closed:
                 raise errors.ClosedError("the client is closed")
             if self._client.stopped and timeout != 0:
                 raise errors.CancelledError(STOPPED)
+            # Another task may have taken what this one was woken for.
+            left = None if end is None else max(0, end - time.monotonic())
             event = driver.event()
             self._events.append(event)
-            if not await event.wait(timeout) and not self._unfetched:
+            try:
+                came = await event.wait(left)
+            finally:
+                if event in self._events:  # nobody has woken it
+                    self._events.remove(event)
+            if not came and not self._unfetched:
                 return None
         return to_notification(self._client, *self._unfetched.popleft())
 
