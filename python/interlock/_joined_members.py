@@ -26,7 +26,10 @@ class JoinedMembers:
     def add(self, member: MemberBase) -> None:
         """Keep a member that has joined."""
         if len(self._members) >= self._limit:
-            self._members = {one for one in list(self._members) if one.held}
+            # In place, as another thread may add one meanwhile.
+            for one in list(self._members):
+                if not one.held:
+                    self._members.discard(one)
             self._limit = max(16, 2 * len(self._members))
         self._members.add(member)
 
@@ -36,4 +39,4 @@ class JoinedMembers:
 
     def clear(self) -> None:
         """Drop all members, because the client is closed."""
-        self._members = set()
+        self._members.clear()

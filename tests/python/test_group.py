@@ -131,6 +131,26 @@ def test_members_that_were_lost_do_not_pile_up(client, server, name):
     assert len(client._joined) < 180
 
 
+def test_a_member_that_joins_while_lost_ones_are_dropped_is_kept():
+    class Joined:
+        def __init__(self, held):
+            self._held = held
+
+        @property
+        def held(self):
+            if self is lost:
+                members._members.add(late)  # as another thread
+            return self._held
+
+    members = interlock._joined_members.JoinedMembers()
+    lost, late = Joined(False), Joined(True)
+    kept = [Joined(True) for _ in range(20)]
+    for one in [lost, *kept]:
+        members.add(one)
+
+    assert members._members == {late, *kept}
+
+
 def test_a_killed_member_is_out_when_its_lease_has_ended(client, run_child, name):
     changes = client.group(name).watch(timeout=patience(10))
     assert next(changes) == change()
