@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import anyio
@@ -44,6 +45,38 @@ async def test_connecting_to_nobody_and_with_nonsense(tmp_path):
         await aio.connect("http://localhost")
     with pytest.raises(interlock.InvalidError, match="protocol must be 2 or 3"):
         await aio.connect("redis://", protocol=4)
+
+
+@pytest.mark.parametrize(
+    ("url", "given", "expected"),
+    [
+        ("redis://h", None, 2),
+        ("redis://h", 0.3, 0.3),
+        ("redis://h?connect_timeout_ms=300", None, 0.3),
+        ("redis://h?reply_timeout_ms=9&connect_timeout_ms=300", 7, 0.3),
+        ("embedded:///tmp/x", None, 10),
+        ("embedded:///tmp/x", 3, 3),
+        ("embedded:///tmp/x?connect_timeout_ms=300", None, 0.3),
+    ],
+)
+def test_the_limit_for_connecting_is_the_cores(url, given, expected):
+    assert aio.client.connect_limit(url, given) == expected
+
+
+@on_every_loop
+async def test_connecting_takes_as_long_as_the_url_allows(own_server, monkeypatch):
+    monkeypatch.setattr(aio.client, "CONNECT_TIMEOUT", 0.1)
+    own_server.pause()
+    began = time.monotonic()
+    try:
+        with pytest.raises(interlock.Error):
+            await aio.connect(f"{own_server.unix_url}?connect_timeout_ms=200")
+        assert 0.1 < time.monotonic() - began < patience(1)
+        threading.Timer(0.5, own_server.resume).start()
+        async with aio.connect(f"{own_server.unix_url}?connect_timeout_ms=9000") as one:
+            assert await one.ping()
+    finally:
+        own_server.resume()
 
 
 @on_every_loop

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import warnings
 from collections.abc import Generator, Iterable
@@ -33,6 +34,22 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 CONNECT_TIMEOUT = 2.0  # seconds, the default of the core
+START_TIMEOUT = 10.0  # the same for an embedded server, which may have to be started
+
+
+def connect_limit(url: str, given: Seconds | None) -> Seconds:
+    """Return how long connecting may take, by the core's rules: it does not tell.
+
+    ``url`` is the one in use. Its query goes before the argument of connect().
+
+    Blocks: no. Thread: any thread.
+    """
+    in_query = re.search(r"[?&]connect_timeout_ms=(\d+)", url)
+    if in_query is not None:
+        return int(in_query[1]) / 1000
+    if given is not None:
+        return given
+    return START_TIMEOUT if url.startswith("embedded:") else CONNECT_TIMEOUT
 
 
 class Client(ClientBase, Primitives):
@@ -63,7 +80,7 @@ class Client(ClientBase, Primitives):
             embedded=embedded,
             lazy=True,
         )
-        self._connect_timeout: Seconds = connect_timeout or CONNECT_TIMEOUT
+        self._connect_timeout = connect_limit(self.url, connect_timeout)
         self._driver = _driver.current(self._handle)
         self._driver.on_notification = self._on_notification
         self._buffer = NotificationBuffer(self)
