@@ -74,6 +74,21 @@ def url_of(pool: Any) -> str:
     return f"{scheme}://{login}{host}:{port}/{db}{tail}"
 
 
+def encoding_of(conn: Any) -> tuple[str, str]:
+    """Return how redis-py encodes what goes over this connection, and bad characters."""
+    pool = getattr(conn, "connection_pool", None)
+    known: Mapping[str, Any] = getattr(pool, "connection_kwargs", {})
+    return known.get("encoding", "utf-8"), known.get("encoding_errors", "strict")
+
+
+def name_for(conn: Any, name: str) -> str | bytes:
+    """Return the name of a lock, in bytes where redis-py would not send UTF-8."""
+    if getattr(conn, "connection_pool", None) is None:
+        return name
+    raw = name.encode(*encoding_of(conn))
+    return name if raw == name.encode("utf-8", "surrogateescape") else raw
+
+
 def timeouts_of(pool: Any) -> tuple[float | None, float | None]:
     """Return a redis-py connection pool's timeouts, for connecting and for replies.
 

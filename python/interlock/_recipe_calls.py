@@ -11,7 +11,7 @@ import contextlib
 from typing import Any, Callable, Union
 
 from . import _ffi, _greenlets, errors
-from ._client_lookup import client_for
+from ._client_lookup import client_for, encoding_of
 from ._core import ffi, lib
 from .client import Client
 
@@ -30,13 +30,12 @@ def decoder(conn: Any) -> Decode:
     known = getattr(pool, "connection_kwargs", {})
     if not known.get("decode_responses"):
         return undecoded
-    encoding = known.get("encoding", "utf-8")
-    handling = known.get("encoding_errors", "strict")
+    encoding, handling = encoding_of(conn)
     return lambda raw: raw.decode(encoding, handling)
 
 
-def encoded(value: Value) -> bytes:
-    """Encode a value as redis-py would."""
+def encoded(conn: Any, value: Value) -> bytes:
+    """Encode a value as redis-py would for this connection."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, (bytearray, memoryview)):
@@ -45,7 +44,9 @@ def encoded(value: Value) -> bytes:
         raise TypeError(
             "a value must be bytes, str, int or float, got " + type(value).__name__
         )
-    return value.encode() if isinstance(value, str) else repr(value).encode()
+    if isinstance(value, str):
+        return value.encode(*encoding_of(conn))
+    return repr(value).encode()
 
 
 def contents(items: Any) -> list[bytes]:
@@ -64,7 +65,7 @@ def handle_of(conn: Any) -> Any:
 
 
 def push(conn: Any, key: Value, end: int, value: Value) -> int:
-    raw, data = encoded(key), encoded(value)
+    raw, data = encoded(conn, key), encoded(conn, value)
     length = ffi.new("int64_t *")
     handle = handle_of(conn)
     _ffi.call(lib.ilk_recipes_push, length, handle, raw, len(raw), end, data, len(data))
@@ -72,7 +73,7 @@ def push(conn: Any, key: Value, end: int, value: Value) -> int:
 
 
 def pop(conn: Any, key: Value, end: int) -> bytes | None:
-    raw = encoded(key)
+    raw = encoded(conn, key)
     out = ffi.new("ilk_items **")
     _ffi.call(lib.ilk_recipes_pop, out, handle_of(conn), raw, len(raw), end)
     found = contents(out[0])
@@ -81,7 +82,7 @@ def pop(conn: Any, key: Value, end: int) -> bytes | None:
 
 def park(conn: Any, key: Value, cache: Value) -> tuple[bytes, bytes] | None:
     """Move a value into the cache; returns the value and its token, or None."""
-    raw, other = encoded(key), encoded(cache)
+    raw, other = encoded(conn, key), encoded(conn, cache)
     out = ffi.new("ilk_items **")
     handle = handle_of(conn)
     _ffi.call(lib.ilk_recipes_park, out, handle, raw, len(raw), other, len(other))
@@ -100,14 +101,14 @@ def _unless_lost(function: Callable[..., int], *args: Any) -> bool:
 
 def unpark(conn: Any, cache: Value, token: bytes) -> bool:
     """Remove a value from the cache; False when it was put back meanwhile."""
-    other = encoded(cache)
+    other = encoded(conn, cache)
     return _unless_lost(
         lib.ilk_recipes_unpark, handle_of(conn), other, len(other), token, len(token)
     )
 
 
 def restore(conn: Any, key: Value, cache: Value) -> int:
-    raw, other = encoded(key), encoded(cache)
+    raw, other = encoded(conn, key), encoded(conn, cache)
     moved = ffi.new("int64_t *")
     handle = handle_of(conn)
     _ffi.call(lib.ilk_recipes_restore, moved, handle, raw, len(raw), other, len(other))
@@ -115,7 +116,7 @@ def restore(conn: Any, key: Value, cache: Value) -> int:
 
 
 def delay(conn: Any, key: Value, seconds: float, task: Value) -> None:
-    raw, data = encoded(key), encoded(task)
+    raw, data = encoded(conn, key), encoded(conn, task)
     ms = round(float(seconds) * 1000)
     handle = handle_of(conn)
     _ffi.call(lib.ilk_recipes_delay, handle, raw, len(raw), ms, data, len(data))
@@ -123,14 +124,14 @@ def delay(conn: Any, key: Value, seconds: float, task: Value) -> None:
 
 def due(conn: Any, key: Value) -> tuple[list[bytes], bool]:
     """Return tasks that are due, and whether there may be more."""
-    raw = encoded(key)
+    raw = encoded(conn, key)
     out, more = ffi.new("ilk_items **"), ffi.new("int *")
     _ffi.call(lib.ilk_recipes_due, out, more, handle_of(conn), raw, len(raw))
     return contents(out[0]), bool(more[0])
 
 
 def permit(conn: Any, key: Value, limit: int, timeout: float) -> bytes | None:
-    raw = encoded(key)
+    raw = encoded(conn, key)
     out = ffi.new("ilk_items **")
     err = _ffi.new_error()
     status = lib.ilk_recipes_permit(
@@ -149,7 +150,7 @@ def permit(conn: Any, key: Value, limit: int, timeout: float) -> bytes | None:
 
 
 def permit_release(conn: Any, key: Value, token: Value) -> bool:
-    raw, mark = encoded(key), encoded(token)
+    raw, mark = encoded(conn, key), encoded(None, token)  # a token of the core's
     return _unless_lost(
         lib.ilk_recipes_permit_release,
         handle_of(conn),
@@ -161,7 +162,7 @@ def permit_release(conn: Any, key: Value, token: Value) -> bool:
 
 
 def permit_refresh(conn: Any, key: Value, token: Value) -> bool:
-    raw, mark = encoded(key), encoded(token)
+    raw, mark = encoded(conn, key), encoded(None, token)  # a token of the core's
     return _unless_lost(
         lib.ilk_recipes_permit_refresh,
         handle_of(conn),
@@ -175,7 +176,7 @@ def permit_refresh(conn: Any, key: Value, token: Value) -> bool:
 def master(
     conn: Any, key: Value, candidate: bytes, selector: int, tenure: float
 ) -> int:
-    raw = encoded(key)
+    raw = encoded(conn, key)
     out = ffi.new("int64_t *")
     ms = _ffi.milliseconds(tenure, "tenure")
     handle = handle_of(conn)
@@ -194,7 +195,7 @@ def master(
 
 
 def signal(conn: Any, channel: Value, single: bool, data: bytes) -> int:
-    raw = encoded(channel)
+    raw = encoded(conn, channel)
     received = ffi.new("int64_t *")
     handle = handle_of(conn)
     _ffi.call(
@@ -237,8 +238,8 @@ def listen(
 ) -> tuple[list[bytes] | None, int]:
     """Return the next message, and how many later ones reached no waiter."""
     client = client_for(conn)
-    raw = encoded(channel)
-    mark = None if identity is None else encoded(identity)
+    raw = encoded(conn, channel)
+    mark = None if identity is None else encoded(conn, identity)
     out = ffi.new("ilk_listener **")
     _ffi.call(
         lib.ilk_listener_open,
@@ -273,7 +274,7 @@ class ConsumerHandle:
 
     def __init__(self, conn: Any, queues: list[Value]) -> None:
         self.client = client_for(conn)
-        names = [encoded(queue) for queue in queues]
+        names = [encoded(conn, queue) for queue in queues]
         buffers = [ffi.from_buffer(name) for name in names]
         out = ffi.new("ilk_consumer **")
         _ffi.call(

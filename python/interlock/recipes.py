@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Any, Callable
 
 from . import _consumer, _fork, _recipe_calls
-from ._client_lookup import client_for
+from ._client_lookup import client_for, name_for
 from ._consumer import Consumer as Consumer
 from ._core import lib
 from ._recipe_calls import Value
@@ -58,7 +58,7 @@ def acquire_lock(conn: Any, lockname: str, acquire_timeout: float = 10) -> str |
     Raises: ConnectionError, InvalidError and the other errors of ``Lock.acquire``.
     Blocks: at most ``acquire_timeout`` seconds. Thread: any thread.
     """
-    lock = client_for(conn).lock(PREFIX + lockname)
+    lock = client_for(conn).lock(name_for(conn, PREFIX + lockname))
     if not lock.acquire(acquire_timeout):
         return False
     with _guard:
@@ -75,7 +75,7 @@ def release_lock(conn: Any, lockname: str, identifier: str | bytes) -> bool:
     trips. Thread: any thread.
     """
     token = identifier.decode() if isinstance(identifier, bytes) else identifier
-    name = PREFIX + lockname
+    name = name_for(conn, PREFIX + lockname)
     with _guard:
         mine = _held.get((_fork.generation, token))
         if mine is not None and mine.name == name:
@@ -295,12 +295,13 @@ class Recipes:
     def signal_broadcast(self, wait_in: Value, data: Value) -> int:
         """Signal all waiters; returns how many got it. Blocks: one round trip."""
         return _recipe_calls.signal(
-            self._conn, wait_in, False, _recipe_calls.encoded(data)
+            self._conn, wait_in, False, _recipe_calls.encoded(self._conn, data)
         )
 
     def signal_single(self, channel: Value, data: Any) -> int:
         """Signal one waiter; returns 0 when nobody waits. Blocks: one round trip."""
-        raw = data if isinstance(data, bytes) else str(data).encode()
+        known = data if isinstance(data, (bytes, str)) else str(data).encode()
+        raw = _recipe_calls.encoded(self._conn, known)
         return _recipe_calls.signal(self._conn, channel, True, raw)
 
     def master(self) -> bool:

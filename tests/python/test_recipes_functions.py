@@ -39,6 +39,24 @@ def test_values_are_what_redis_py_would_send_and_show(client, url, server, name)
     assert server.call("EXISTS", name) == 0
 
 
+def test_text_is_in_the_encoding_of_the_pool(url, server, name):
+    conn, key = redis.from_url(url, encoding="utf-16-le", decode_responses=True), "ä"
+    raw = (name + key).encode("utf-16-le")
+    r = recipes.bind(conn)
+    r.fifo_push(name + key, "ö")
+    assert server.call("LRANGE", raw, 0, -1) == ["ö".encode("utf-16-le")]
+    with recipes.Consumer(conn, [name + key]) as consumer:
+        assert consumer.pop(5) == (name + key, "ö")
+        assert consumer.done()
+    permit = recipes.acquire_fair_semaphore(conn, name + key, 1)
+    assert server.call("ZCARD", raw) == 1
+    assert recipes.refresh_fair_semaphore(conn, name + key, permit)
+    assert recipes.release_fair_semaphore(conn, name + key, permit) == 1
+    identifier = recipes.acquire_lock(conn, name + key)
+    assert server.call("EXISTS", f"lock:{name}{key}".encode("utf-16-le")) == 1
+    assert recipes.release_lock(conn, name + key, identifier)
+
+
 def test_pushes_return_nothing_and_pops_none_from_nothing(conn, name):
     r = recipes.bind(conn)
     for push, pop in (

@@ -438,6 +438,15 @@ def test_names_are_encoded_as_redis_py_encodes_them(r, make, name, key):
     assert not r.exists(key)
 
 
+def test_names_are_in_the_encoding_of_the_pool(url, server, lock_class, name):
+    with redis.from_url(url, encoding="latin-1", encoding_errors="replace") as r:
+        lock = r.lock(f"{name}-ä-€", timeout=10, lock_class=lock_class)
+        assert lock.acquire(blocking=False)
+        assert server.call("GET", f"{name}-ä-?".encode("latin-1")) == lock.local.token
+        assert lock.owned()
+        lock.release()
+
+
 @pytest.mark.parametrize("key", [None, True, ["a"]])
 def test_other_names_are_refused(r, key):
     with pytest.raises(redis.DataError, match="name must be str, bytes, int or float"):

@@ -13,6 +13,7 @@ import redis.exceptions
 import interlock
 
 from ... import _fork
+from ..._client_lookup import name_for
 from ..._lease_base import LeaseBase, Options
 
 #: Bytes of a name; redis-py has no such limit.
@@ -42,8 +43,10 @@ def redis_errors() -> Iterator[None]:
         raise kind(str(error)) from error
 
 
-def key_of(name: object) -> str | bytes:
+def key_of(conn: object, name: object) -> str | bytes:
     """Return the key's name, encoded as redis-py encodes arguments."""
+    if isinstance(name, str):
+        name = name_for(conn, name)
     if isinstance(name, (bytes, bytearray, memoryview)):
         raw = bytes(name)
     elif isinstance(name, (int, float)) and not isinstance(name, bool):
@@ -110,7 +113,7 @@ class LockBase(Generic[Handle]):
     ) -> None:
         self.redis = redis
         self.name = name
-        self._key = key_of(name)
+        self._key = key_of(redis, name)
         self.timeout = timeout
         self.sleep = sleep
         self.blocking = blocking
