@@ -91,6 +91,8 @@ typedef struct ilk__hold_kind {
      * cancel_acquire  ends an acquire that waits.
      * unconfirmed     gives back what run_acquire acquired and begins anew, or
      *                 ends with this status: ilk__hold_may_begin_anew().
+     * give_back       has the keeper release what the token holds, with the mutex
+     *                 held; NULL: the wait queue's cancel does.
      * probe           replaces ilk__hold_probe().
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
@@ -98,6 +100,7 @@ typedef struct ilk__hold_kind {
     void (*drop_kept)(ilk__hold *hold);
     void (*cancel_acquire)(ilk__hold *hold);
     void (*unconfirmed)(ilk__acquire_request *request, ilk_status status);
+    void (*give_back)(ilk__hold *hold);
     void (*probe)(ilk__request *request, ilk__probe *probe,
                   ilk__request_then *then);
 } ilk__hold_kind;
@@ -235,6 +238,9 @@ ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
                                  ilk_error *err);
 
 /* ---- without an answer: hold_unconfirmed.c ------------------------------ */
+
+/* Have the keeper release what the hold's token holds. With the mutex held. */
+void ilk__hold_give_back_token(ilk__hold *hold);
 
 /* Send the release and return at once. ILK_ENOMEM: nothing was sent. */
 ilk_status ilk__hold_post_release(ilk__hold *hold, ilk_error *err);

@@ -94,13 +94,22 @@ static void await_lease(ilk__acquire_request *self)
                         self->ttl_ms, wait_ended);
 }
 
+void ilk__hold_give_back_token(ilk__hold *hold)
+{
+    if (hold->kind->give_back)
+        hold->kind->give_back(hold);
+    else
+        ilk__give_back_token(hold->handle.client->shared, &hold->wait_queue,
+                             hold->lease.token);
+}
+
 /* Release a hold that the server granted but that this acquire cannot keep. */
 static void give_back(ilk__hold *hold)
 {
     ilk__shared *shared = hold->handle.client->shared;
 
     ilk__shared_lock(shared);
-    ilk__give_back_token(shared, &hold->wait_queue, hold->lease.token);
+    ilk__hold_give_back_token(hold);
     ilk__shared_unlock(shared);
     ilk__lease_end(&hold->lease);
 }
@@ -171,6 +180,12 @@ static void extended(ilk__request *request, ilk_status status)
     ilk__error_clear(request->err); /* the acquire has an outcome of its own */
     if (status != ILK_ELOST && ilk__hold_held(self->hold)) {
         keep(self);
+        return;
+    }
+    if (self->hold->kind->unconfirmed) {
+        self->hold->kind->unconfirmed(
+            self,
+            ilk__fail(request->err, ILK_ELOST, "%s", ilk_strerror(ILK_ELOST)));
         return;
     }
     if (status != ILK_ELOST)

@@ -22,12 +22,10 @@ static void released(ilk__request *request, ilk_status status)
     const release_request *self = (release_request *)request;
     ilk__shared *shared = request->client->shared;
 
-    if (status == ILK_ECLOSED && self->hold->wait_queue.cancel
-        && !self->hold->waiter.fixed_token) {
+    if (status == ILK_ECLOSED && !self->hold->waiter.fixed_token) {
         ilk__shared_lock(shared);
         if (!shared->closed)
-            ilk__give_back_token(shared, &self->hold->wait_queue,
-                                 self->hold->lease.token);
+            ilk__hold_give_back_token(self->hold);
         ilk__shared_unlock(shared);
     }
     if (self->lost && (status == ILK_OK || status == ILK_EUNKNOWN))

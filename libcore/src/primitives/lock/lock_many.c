@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "wait/give_back.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,17 @@ static void end_waits(ilk__hold *hold)
         ilk__waiter_cancel(&many->locks[i]->hold.waiter);
 }
 
+/* Each name has a wait queue of its own, and no other command cancels. */
+static void give_back(ilk__hold *hold)
+{
+    const ilk_lock_many *many = (const ilk_lock_many *)hold;
+
+    for (size_t i = 0; i < many->count; i++)
+        ilk__give_back_token(hold->handle.client->shared,
+                             &many->locks[i]->hold.wait_queue,
+                             hold->lease.token);
+}
+
 static const ilk__op_type many_release = ILK__HOLD_RELEASE(MANY_RELEASE),
                           many_extend = ILK__HOLD_EXTEND(MANY_EXTEND);
 
@@ -72,6 +84,7 @@ static const ilk__hold_kind lock_many = {
     .bind = bind,
     .run_acquire = ilk__lock_many_acquire,
     .drop_kept = ilk__lock_many_give_back,
+    .give_back = give_back,
     .cancel_acquire = end_waits,
     .unconfirmed = ilk__lock_many_unconfirmed,
     .probe = inspect,

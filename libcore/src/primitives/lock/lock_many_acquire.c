@@ -241,7 +241,13 @@ static void united(ilk__request *request, ilk_status status)
             ilk__lease_end(&many->locks[i]->hold.lease);
         begin(many, self->sent_at, self->extension.ttl_ms,
               self->extension.fence);
+        if (!ilk__hold_held(&many->hold)) /* the reply came too late */
+            status = ilk__fail(request->err, ILK_ELOST, "%s",
+                               ilk_strerror(ILK_ELOST));
     }
+    if (status == ILK_EUNKNOWN) /* all names are given back */
+        status =
+            ilk__fail(request->err, ILK_ECONN, "%s", ilk_strerror(ILK_ECONN));
     end_each(request, status);
 }
 
@@ -371,6 +377,13 @@ void ilk__lock_many_acquire(ilk__acquire_request *self)
 
     self->ttl_ms = many->hold.opts.ttl_ms; /* no per-acquire lease */
     atomic_store(&many->cancelled, 0);
+    for (size_t i = 0; i < many->count; i++) {
+        ilk__waiter *waiter = &many->locks[i]->hold.waiter;
+
+        atomic_store(&waiter->cancelled, 0);
+        waiter->goes_on =
+            1; /* a cancel is for all names, also before their wait */
+    }
     if (!self->once && ilk__shared_is_stopped(self->request.client->shared)) {
         end_without(&self->request, ilk__fail(self->request.err, ILK_ECANCELLED,
                                               "the client is stopped"));

@@ -251,6 +251,46 @@ static void an_extend_without_a_reply_leaves_no_lease_that_is_over(void **state)
     ilk_client_free(direct);
 }
 
+/* The names were taken one by one, and the reply about the common lease is late. */
+static void many_names_whose_lease_is_over_are_taken_again(void **state)
+{
+    const void *names[] = {"one", "two"};
+    const size_t lens[] = {3, 3};
+    ilk_client *direct = open_client();
+    ilk_lock *holder = open_lock(direct, "two");
+    ilk_client_opts opts;
+    ilk_client *slow;
+    ilk_error err = {0};
+    ilk_lock_many *many;
+    ilk_lock_opts lock_opts;
+    many_taker t;
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = 20000;
+    assert_status(ILK_OK, ilk_client_open(&slow, between.url, &opts, &err));
+    ilk_lock_opts_init(&lock_opts, sizeof lock_opts);
+    lock_opts.ttl_ms = 1500;
+    assert_status(ILK_OK, ilk_lock_many_open(&many, slow, names, lens, 2,
+                                             &lock_opts, &err));
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
+    assert_status(ILK_OK,
+                  ilk_lock_many_extend(many, 0, &err)); /* a known script */
+    assert_status(ILK_OK, ilk_lock_many_release(many, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    start_many_taker(&t, many, -1);
+    await_waiters("two", 1);
+    proxy_delay(&between, ilk__scripts[ILK__SCRIPT_MANY_EXTEND].sha1, 3000);
+    assert_status(ILK_OK, ilk_lock_release(holder, &err));
+    assert_took_many(ILK_OK, &t);
+    assert_struck();
+    assert_true(ilk_lock_many_held(many));
+    ilk_lock_many_free(many);
+    ilk_lock_free(holder);
+    ilk_client_free(slow);
+    ilk_client_free(direct);
+}
+
 static void grant_that_comes_too_late_is_taken_back(void **state)
 {
     ilk_lock *lock = open_lock(client, "slow");
@@ -435,6 +475,7 @@ int main(void)
         TEST(waiter_keeps_its_place_when_the_reply_is_cut),
         TEST(commands_that_never_arrive_are_sent_again),
         TEST(an_extend_without_a_reply_leaves_no_lease_that_is_over),
+        TEST(many_names_whose_lease_is_over_are_taken_again),
         TEST(grant_that_comes_too_late_is_taken_back),
         TEST(reply_that_comes_after_its_lease_is_no_hold),
         TEST(an_interrupt_during_a_round_trip_ends_the_wait),
