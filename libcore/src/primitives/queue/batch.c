@@ -134,7 +134,7 @@ void ilk__batch_count_delivery(ilk_batch *batch)
 }
 
 ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
-                           int64_t lease_ms, int renew, ilk_error *err)
+                           int64_t lease_ms, ilk_error *err)
 {
     ilk__shared *shared = batch->client->shared;
     ilk__lease *lease = &batch->lease;
@@ -156,8 +156,6 @@ ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
     }
     atomic_store(&batch->open, (int32_t)batch->count);
     ilk__lease_begin(lease, 0, ilk__lease_deadline(began, lease_ms), lease_ms);
-    if (renew)
-        ilk__lease_watch(lease, lease_ms, 1, ILK__FOREVER);
     return ILK_OK;
 }
 

@@ -73,7 +73,7 @@ void ilk__batch_count_delivery(ilk_batch *batch);
 /* Begins the lease: the messages were delivered under this token, and the
  * request for them was sent at `began`. Opens all jobs. */
 ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
-                           int64_t lease_ms, int renew, ilk_error *err);
+                           int64_t lease_ms, ilk_error *err);
 
 /* Fail with ILK_EINVAL if a caller's value is out of range. */
 ilk_status ilk__check_delay(int64_t delay_ms, ilk_error *err);

@@ -73,7 +73,7 @@ static ilk_status make(ilk_batch **out, ilk_queue *queue, const claim *of,
     batch->era = queue->client->era;
     batch->queue_keys = ilk__queue_keys_ref(queue->queue_keys[0]);
     st = ilk__batch_hold(batch, of->token, ilk__now_ms(), ILK__LEASE_DEFAULT_MS,
-                         0, err);
+                         err);
     for (size_t i = 0; i < of->count && st == ILK_OK; i++)
         if (i + 1 != of->place)
             atomic_store(&batch->jobs[i].state, ILK__JOB_SETTLED);

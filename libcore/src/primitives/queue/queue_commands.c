@@ -61,8 +61,10 @@ static ilk__act got(ilk__op *op, const ilk__reply *reply)
             op, ilk__fail(op->err, ILK_EREPLY, "a batch without a message"));
     st = ilk__batch_new(&wait->got, queue->client, queue->queue_keys[index],
                         reply, 4, 0, op->err);
-    if (st)
+    if (st) {
+        op->retried = 1; /* the messages are this wait's: it gives them back */
         return fail(op, st);
+    }
     wait->got->index = (size_t)index;
     if (wait->args.lease_ms == 0)
         return ilk__wait_got(op);

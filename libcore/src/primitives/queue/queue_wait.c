@@ -4,6 +4,7 @@
  * checks it in again, as idle or, after ILK_EINTR, as suspended. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "wait/give_back.h"
 #include "queue.h"
 
 /* The lease time of the waiter of a pop, which has no lease of its own. */
@@ -119,6 +120,17 @@ static void check_in(ilk__queue_wait *wait, ilk_status st)
 
 /* ---- the request -------------------------------------------------------- */
 
+/* Without memory for its lease: others get the messages at once. */
+static void give_back(ilk__queue_wait *wait)
+{
+    ilk__shared *shared = wait->waiter.shared;
+
+    ilk__shared_lock(shared);
+    ilk__give_back_token(shared, &wait->queue->wait_queue,
+                         ilk__waiter_token(&wait->waiter));
+    ilk__shared_unlock(shared);
+}
+
 /* Makes the batch the request's result. (Messages of a reply that came too late
  * are not here: the wait has sent their return already.) */
 static ilk_status keep(ilk__reserve_request *self)
@@ -131,13 +143,16 @@ static ilk_status keep(ilk__reserve_request *self)
     ilk_status st = ILK_OK;
 
     if (lease_ms)
-        st = ilk__batch_hold(
-            batch, ilk__waiter_token(waiter), waiter->began, waiter->granted_ms,
-            (queue->opts.flags & ILK_QUEUE_RENEW) != 0, self->request.err);
+        st = ilk__batch_hold(batch, ilk__waiter_token(waiter), waiter->began,
+                             waiter->granted_ms, self->request.err);
     else
         ilk__batch_count_delivery(batch);
-    if (st)
+    if (st) {
+        give_back(wait);
         return st;
+    }
+    if (lease_ms && queue->opts.flags & ILK_QUEUE_RENEW)
+        ilk__lease_watch(&batch->lease, lease_ms, 1, ILK__FOREVER);
     if (lease_ms)
         batch->lease_ms = lease_ms;
     atomic_store(&batch->unfetched, self->started && lease_ms);
@@ -182,6 +197,8 @@ static void give_up(ilk__request *request)
 {
     ilk__reserve_request *self = (ilk__reserve_request *)request;
 
+    if (!self->wait)
+        return; /* it only settles, and does not wait yet */
     ilk__waiter_cancel(&self->wait->waiter);
     if (!self->kept)
         return; /* the operation ends with ILK_ECANCELLED: reserved() */

@@ -39,10 +39,47 @@ static void senseless_batches_are_refused(void **state)
     refuse(6, ":0\r\n:0\r\n:1\r\n$3\r\n1 2\r\n");
 }
 
+/* The reply to the first request came too late, so the second one found a lease of which
+ * little was left. The renewals are as long as the caller wants all the same. */
+static void a_batch_is_renewed_for_the_lease_that_was_asked_for(void **state)
+{
+    ilk_client_stats stats = {.size = sizeof stats};
+    ilk_client_opts opts;
+    ilk_queue *queue;
+    ilk_client *own;
+    ilk_error err = {0};
+    ilk_job *job = NULL;
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = 2000;
+    assert_status(ILK_OK, ilk_client_open(&own, between.url, &opts, &err));
+    queue = open_queue_at(own, "late", 0, 0, ILK_QUEUE_RENEW);
+    push(queue, "a");
+    assert_status(ILK_OK, ilk_queue_reserve(&job, queue, 0, 6000, &err));
+    assert_status(ILK_OK,
+                  ilk_job_ack(job, &err)); /* the server has the script */
+    ilk_job_free(job);
+    push(queue, "b");
+    proxy_delay(&between, ilk__scripts[ILK__SCRIPT_QUEUE_RESERVE].sha1, 2500);
+    assert_status(ILK_OK, ilk_queue_reserve(&job, queue, 0, 6000, &err));
+    assert_true(ilk_job_remaining_ms(job) < 4100);
+    do {
+        fixture_sleep_ms(20);
+        ilk_client_get_stats(own, &stats, NULL);
+    } while (stats.renewals == 0 && ilk_job_remaining_ms(job) > 0);
+    assert_true(ilk_job_remaining_ms(job) > 4100);
+    ilk_job_free(job);
+    ilk_queue_free(queue);
+    ilk_client_free(own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(senseless_batches_are_refused, server_flush),
+        cmocka_unit_test_setup(
+            a_batch_is_renewed_for_the_lease_that_was_asked_for, server_flush),
     };
 
     return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);

@@ -134,6 +134,33 @@ static void batch_is_acknowledged_with_the_next(void **state)
     ilk_queue_free(queue);
 }
 
+/* On a stopped client it only acknowledges, and has no wait to cancel. */
+static void cancelled_while_it_acknowledges(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_queue *queue = NULL;
+    ilk_error err = {0};
+    ilk_batch *done = NULL;
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_queue_open(&queue, own, "mail", 4, NULL, &err));
+    push(queue, "a");
+    assert_status(ILK_OK,
+                  ilk_queue_reserve_many(&done, queue, 1, 0, 0, NULL, &err));
+    ilk_client_stop(own);
+    assert_int_equal(0, fixture_pause(&fx));
+    assert_status(ILK_OK, ilk_queue_reserve_many_start(&op, queue, 1, 5000, 0,
+                                                       done, &err));
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+    assert_int_equal(0, fixture_resume(&fx));
+    turn_for(own, 200);
+    ilk_op_free(op);
+    ilk_batch_free(done);
+    ilk_queue_free(queue);
+    ilk_client_free(own);
+}
+
 /* More than one wait of one thread on one handle: each has its own place. */
 static void many_wait_on_one_handle(void **state)
 {
@@ -343,6 +370,7 @@ int main(void)
         TEST(wait_gets_what_is_pushed),
         TEST(pop_takes_for_good),
         TEST(batch_is_acknowledged_with_the_next),
+        TEST(cancelled_while_it_acknowledges),
         TEST(many_wait_on_one_handle),
         TEST(place_of_a_thread_stays_that_of_its_calls),
         TEST(freed_while_it_is_asked_gives_back),
