@@ -3,6 +3,7 @@
 #include "recipes_consumer.h"
 
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 
 #include <inttypes.h>
@@ -119,6 +120,23 @@ static ilk_status open_inbox(ilk_consumer *self, ilk_error *err)
     return ilk__keeper_start(self->handle.client->keeper, err);
 }
 
+/* Without a connection to block on, the next reserve says whether the server can be
+ * reached. Before that comes a pause, and in any case a look for an end of the wait. */
+static ilk_status block(ilk_consumer *self, int64_t deadline,
+                        uint32_t interrupts, ilk_error *err)
+{
+    ilk_status st = ilk__consumer_block(self, deadline, interrupts, err);
+    int64_t until = 0;
+
+    if (st == ILK_ECONN)
+        until = ilk__sooner(deadline, ilk__deadline(ILK__LISTENER_PAUSE_MS));
+    else if (st)
+        return st;
+    st = ilk__dedicated_conn_sleep(self->handle.client, NULL, 0, until,
+                                   interrupts, 0, err);
+    return st == ILK_ETIMEOUT ? ILK_OK : st;
+}
+
 static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
                       ilk_error *err)
 {
@@ -140,9 +158,7 @@ static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
         if (ilk__now_ms() >= deadline)
             return ilk__fail(err, timeout_ms == 0 ? ILK_EBUSY : ILK_ETIMEOUT,
                              "no message in any of the lists");
-        st = ilk__consumer_block(self, deadline, interrupts, err);
-        if (st == ILK_ECONN)
-            st = ILK_OK; /* the next reserve waits for the server */
+        st = block(self, deadline, interrupts, err);
     }
     return st;
 }
