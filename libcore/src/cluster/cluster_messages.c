@@ -156,6 +156,7 @@ void ilk__cluster_read_messages(ilk__cluster_node *node)
     ilk__node_message message;
     ilk__node_event event;
     ilk__reply *reply;
+    int count = 0;
 
     do {
         event = ilk__node_messages_next(&node->messages, &message, &reply);
@@ -172,7 +173,7 @@ void ilk__cluster_read_messages(ilk__cluster_node *node)
         case ILK__NODE_FAILED:
         case ILK__NODE_NOTHING: break;
         }
-    } while (event != ILK__NODE_NOTHING);
+    } while (event != ILK__NODE_NOTHING && ++count < ILK__NODE_TURN);
 }
 
 void ilk__cluster_check_messages(ilk__cluster_node *node, int64_t now)

@@ -19,14 +19,14 @@ static void close_node(ilk__cluster_node *node)
     ilk__async_conn_close(&node->messages.connection);
 }
 
-static ilk_status set_up(ilk__cluster_node *node, ilk__cluster *cluster,
-                         int number, const char *host, int port)
+static void set_up(ilk__cluster_node *node, ilk__cluster *cluster, int number,
+                   char *host, int port)
 {
     memset(node, 0, sizeof *node);
     node->cluster = cluster;
     node->number = number;
     node->url = cluster->url;
-    node->url.host = ilk__strdup(host);
+    node->url.host = host;
     node->url.port = port;
     node->target = (ilk__target){.url = &node->url,
                                  .name = cluster->name,
@@ -34,7 +34,6 @@ static ilk_status set_up(ilk__cluster_node *node, ilk__cluster *cluster,
     ilk__async_conn_init(&node->requests, &node->target);
     node->requests.carries_commands = 1;
     ilk__node_messages_init(&node->messages, &node->target, &cluster->channels);
-    return node->url.host ? ILK_OK : ILK_ENOMEM;
 }
 
 /* Nothing refers to it any more: its place may be another node's. */
@@ -68,22 +67,21 @@ ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
                                         int port)
 {
     ilk__cluster_node *node;
+    char *own;
 
     for (size_t i = 0; i < cluster->node_count; i++) {
         node = cluster->nodes[i];
         if (node->url.port == port && strcmp(node->url.host, host) == 0)
             return node;
     }
-    node = place_for(cluster);
-    if (!node)
-        return NULL;
-    if (set_up(node, cluster, node->number, host, port)) {
-        if ((size_t)node->number == cluster->node_count)
-            ilk__free(node);
-        else
-            node->url.host = ilk__strdup(""); /* an address of nobody */
+    own = ilk__strdup(
+        host); /* first: it may be that of a node that is replaced */
+    node = own ? place_for(cluster) : NULL;
+    if (!node) {
+        ilk__free(own);
         return NULL;
     }
+    set_up(node, cluster, node->number, own, port);
     if ((size_t)node->number == cluster->node_count)
         cluster->node_count++;
     return node;

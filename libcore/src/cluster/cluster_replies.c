@@ -79,6 +79,8 @@ static void follow(ilk__cluster_node *from, ilk__cluster_work *work,
 
     if (node && to->kind == ILK__REDIRECT_MOVED)
         ilk__cluster_moved(cluster, work->slot, node);
+    else if (node)
+        node->is_retired = 0; /* it is given slots again */
     if (!node || ++work->refusals > ILK__CLUSTER_REFUSALS) {
         ilk__cluster_pause(cluster, work);
     } else if (to->kind == ILK__REDIRECT_MOVED) {
@@ -106,7 +108,7 @@ static void handle_reply(ilk__cluster_node *node, ilk__cluster_work *work,
         if (ilk__reply_is_error(reply, "NOSCRIPT") && !work->with_source
             && work->request->script != ILK__SCRIPT_NONE) {
             work->with_source = 1;
-            ilk__cluster_send_to(node, work);
+            ilk__cluster_hand_to(node, work); /* it may just have been lost */
             return;
         }
         pass_on(cluster, work, reply);
@@ -269,6 +271,7 @@ void ilk__cluster_read_replies(ilk__cluster_node *node)
 {
     ilk__async_conn_result result;
     ilk__reply *reply;
+    int count = 0;
 
     do {
         result = ilk__async_conn_next(&node->requests, &reply);
@@ -281,5 +284,5 @@ void ilk__cluster_read_replies(ilk__cluster_node *node)
             lose(node);
             break;
         }
-    } while (result != ILK__ASYNC_CONN_NOTHING);
+    } while (result != ILK__ASYNC_CONN_NOTHING && ++count < ILK__NODE_TURN);
 }

@@ -13,8 +13,13 @@
 
 #include "redis/async_conn.h"
 
-/* A connection without bytes for so long gets a PING. */
-enum { ILK__NODE_PING_MS = 5000 };
+enum {
+    /* A connection without bytes for so long gets a PING. */
+    ILK__NODE_PING_MS = 5000,
+    /* Replies read of one connection, before the others and what is due have their
+     * turn: somebody may send faster than this reads. */
+    ILK__NODE_TURN = 256
+};
 
 typedef struct ilk__node_channel {
     struct ilk__node_channel *next;

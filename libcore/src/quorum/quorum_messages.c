@@ -93,6 +93,7 @@ void ilk__quorum_read_messages(ilk__quorum_node *node)
     ilk__node_message message;
     ilk__node_event event;
     ilk__reply *reply;
+    int count = 0;
 
     do {
         event = ilk__node_messages_next(&node->messages, &message, &reply);
@@ -107,7 +108,7 @@ void ilk__quorum_read_messages(ilk__quorum_node *node)
         case ILK__NODE_CONFIRMED:
         case ILK__NODE_NOTHING: break;
         }
-    } while (event != ILK__NODE_NOTHING);
+    } while (event != ILK__NODE_NOTHING && ++count < ILK__NODE_TURN);
 }
 
 void ilk__quorum_check_messages(ilk__quorum_node *node, int64_t now)

@@ -116,6 +116,7 @@ static ilk__async_conn_result connect_on(ilk__async_conn *connection)
     if (!connection->conn) {
         if (!connection->wanted || ilk__now_ms() < connection->retry_at)
             return ILK__ASYNC_CONN_NOTHING;
+        ilk__buf_drop(&connection->out, ilk__buf_len(&connection->out));
         connection->deadline = ilk__deadline(to->connect_timeout_ms);
         st = ilk__conn_start(&connection->conn, to, &connection->replaced,
                              connection->deadline, &connection->error);
