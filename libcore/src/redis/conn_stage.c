@@ -280,9 +280,12 @@ static ilk_status read_replies(ilk__conn *conn, ilk_error *err)
                      why.msg);
 }
 
+enum { TALK_MOST = 64 }; /* receives, before the deadline is looked at again */
+
 /* A server may send an error (too many clients) and close before it receives
  * our first command. After a failed send the replies are therefore still read,
- * and the error reply is reported instead of the broken connection. */
+ * and the error reply is reported instead of the broken connection. A server that
+ * sends without an end does not keep this from its deadline. */
 static ilk_status talk(ilk__conn *conn,
                        ilk_status (*read)(ilk__conn *, ilk_error *),
                        ilk_error *err)
@@ -290,7 +293,7 @@ static ilk_status talk(ilk__conn *conn,
     ilk_status sent, status;
     size_t len;
 
-    for (;;) {
+    for (int i = 0; i < TALK_MOST; i++) {
         sent = send_login(conn, err);
         status = ilk__conn_recv(conn, &len, err);
         if (status == ILK_EAGAIN && sent != ILK_OK)
