@@ -69,6 +69,13 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
         return 0;
     store = url->tls;
     pthread_mutex_lock(&store->mutex);
+    if (SSL_get_SSL_CTX(ssl) != store->context) {
+        /* The certificates have been replaced since this connection began, and a
+         * resumed one would not be checked against the new ones. */
+        pthread_mutex_unlock(&store->mutex);
+        ilk__free(host);
+        return 0;
+    }
     drop_session(store);
     store->session = session;
     store->host = host;
