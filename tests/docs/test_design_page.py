@@ -31,7 +31,7 @@ FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:c|h|py|lua|sh|md|in|i|pml|cmake))
 def defines(text, function):
     """Whether a function of this name is defined, not only called."""
     c = rf"^[a-z][\w \*]*\b{function}\((?:[^;{{]*)\)\n\{{"
-    python = rf"^ *def {function}\("
+    python = rf"^ *(?:def|class) {function}\("
     return re.search(c, text, re.MULTILINE) or re.search(python, text, re.MULTILINE)
 
 

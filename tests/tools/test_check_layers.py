@@ -78,11 +78,11 @@ def test_a_tidy_tree_has_no_faults(tree):
 @pytest.mark.parametrize(
     ("path", "line", "complaint"),
     [
-        ("low/x.c", '#include "net/dial.h"', "low is not above net"),
+        ("low/x.c", '#include "net/dial.h"', "low does not come after net"),
         (
             "nouns/lock/x.c",
             '#include "nouns/queue/queue.h"',
-            "nouns/lock is not above nouns/queue",
+            "nouns/lock does not come after nouns/queue",
         ),
         ("net/x.h", '#include "top/x.h"', "there is no top/x.h"),
         ("net/x.c", '#include "low/clock_internal.h"', "private to low"),
@@ -109,8 +109,8 @@ def test_a_folder_includes_its_own_private_header(tree):
 @pytest.mark.parametrize(
     ("path", "call", "complaint"),
     [
-        ("low/x.c", "dial", "uses dial, low is not above net"),
-        ("net/x.c", "lock", "uses lock, net is not above nouns/lock"),
+        ("low/x.c", "dial", "uses dial, low does not come after net"),
+        ("net/x.c", "lock", "uses lock, net does not come after nouns/lock"),
         ("top/x.c", "socket", "uses socket, top may not use sockets"),
         ("nouns/lock/x.c", "getaddrinfo", "nouns/lock may not use sockets"),
         ("net/x.c", "poll", "uses poll, net may not use polls"),
