@@ -49,8 +49,8 @@ class Holds:
             self._current.reset(token)
 
 
-# What a call may return while its body has not run yet. A context manager of
-# contextlib is the call of a generator function, which nothing else tells from others.
+# Results of a call whose body has not run yet. A context manager of contextlib is the
+# call of a generator function, and has no other sign of it.
 _UNRUN = (
     Coroutine,
     Generator,

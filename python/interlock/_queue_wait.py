@@ -36,8 +36,8 @@ def wait_in_c(
     """Wait for a message; returns False when there was none in time.
 
     ``leave`` gives up the place in the wait queue after a signal; ``cancel``
-    ends the wait of a thread that runs on behalf of a greenlet. What a signal
-    handler raises may come after the message, which the caller then gives back.
+    ends the wait of a thread that runs on behalf of a greenlet. An exception of a
+    signal handler may come after the message, which the caller then gives back.
     """
     limit = _ffi.timeout_ms(timeout)
     in_thread = None

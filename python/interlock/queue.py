@@ -94,7 +94,7 @@ class Queue(QueueBase):
         self, client: Client, names: Sequence[Name], options: QueueOptions
     ) -> None:
         super().__init__(client, names, options)
-        # What interrupted pops have taken, with the process that they were made in.
+        # Messages of interrupted pops, with the process that these were made in.
         self._popped: collections.deque[tuple[int, bytes]] = collections.deque()
 
     # -- push

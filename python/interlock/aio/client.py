@@ -38,7 +38,7 @@ START_TIMEOUT = 10.0  # the same for an embedded server, which may have to be st
 
 
 def connect_limit(url: str, given: Seconds | None) -> Seconds:
-    """Return how long connecting may take, by the core's rules: it does not tell.
+    """Return how long connecting may take, by the rules of the core, which has no getter.
 
     ``url`` is the one in use. Its query goes before the argument of connect().
 
