@@ -33,7 +33,7 @@ local function elect(grant_ms, limit, liveness, own)
   local fate, more = walk_wait_queue(walk, limit, consider)
   if walk.undo then
     redis.pcall("DEL", place.lock)
-    -- The former leader stays on record until the observers are told that it is gone.
+    -- The former leader stays on record until its end has been published to the observers.
     redis.pcall("HSET", place.record, "token", last_token or "")
   end
   local elected = fate == SERVED
