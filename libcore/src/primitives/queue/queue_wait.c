@@ -4,8 +4,8 @@
  * checks it in again, as idle or, after ILK_EINTR, as suspended. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "wait/give_back.h"
 #include "queue.h"
+#include "wait/give_back.h"
 
 /* The lease time of the waiter of a pop, which has no lease of its own. */
 enum { GOOD_MS = ILK__LEASE_DEFAULT_MS };
