@@ -291,9 +291,18 @@ def test_a_delete_raises_the_mark_at_once(kv):
 
 
 def test_a_repeated_write_raises_the_mark(kv):
+    kv.node(7)
     kv.write(9, "t1", b"d", 0)
     kv.write(9, "t1", b"d", 1)
     assert kv.mark() == b"9"
+
+
+@pytest.mark.parametrize("text", [b"vx", b"d"])
+def test_a_write_gives_no_mark_to_a_server_that_was_wiped(kv, world, text):
+    kv.node(MARK_US)
+    world.redis("DEL", NODE, RECORD)
+    kv.write(3 * MARK_US, "t1", text, 1)
+    assert kv.node()[1] == 0
 
 
 # -- the records of a server

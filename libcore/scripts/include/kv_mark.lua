@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- A server's mark: the hash ilk:kv:node {seen, pass, name}, `seen` being a version up to which it has had what
--- was written to it. The servers of a ring get theirs at about the same time, at least
--- every minute while somebody uses the ring, and each gets one with every delete. One
--- whose mark is behind was away.
+-- A server's mark: the hash ilk:kv:node {seen, pass, name}, `seen` being a version up to
+-- which it has had what was written to it. The servers of a ring get theirs at about the
+-- same time, and they rise at least every minute while somebody uses the ring, and with
+-- every delete. One whose mark is behind was away.
 --@include fence_value
 
 -- A mark may be this old before a write renews it.

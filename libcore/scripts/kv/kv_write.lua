@@ -5,7 +5,8 @@
 -- Give one server of a ring a value, unless it has a newer one.
 -- KEYS record, ilk:kv:node
 -- ARGV version, token, `v<value>` or `d`, 0|1 (1: the server has missed nothing, so its
---   mark may rise: kv_node.lua)
+--   mark may rise: kv_node.lua). One without a mark gets none: it is new, or was wiped since
+--   the caller has read its mark
 -- returns {WRITTEN}, also when it has this version | {STALE, the newer version}
 -- A retry or a late copy finds its version, or a newer one.
 --@include replicate_effects
@@ -33,7 +34,7 @@ end
 if last < version or owner ~= token then
   write_value(record, version, token, text)
 end
-if seen and (text == "d" or seen < version - MARK_US) then
+if seen and seen > 0 and (text == "d" or seen < version - MARK_US) then
   raise_mark(node, version)
 end
 return { REQUEST + WRITTEN }

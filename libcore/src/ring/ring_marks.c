@@ -3,9 +3,9 @@
  * ring_marks.c -- which servers have missed something for good.
  *
  * Each server has a mark, a version up to which it has had what was written to it
- * (scripts/include/kv_mark.lua). All get one at about the same time, at least every
- * minute while somebody uses the ring, and a delete gives one to the servers that it
- * reaches. A server whose mark is behind that of another one was away meanwhile. A value
+ * (scripts/include/kv_mark.lua). All get one at about the same time. It rises at least
+ * every minute while somebody uses the ring, and a delete raises those of the servers that
+ * it reaches. A server whose mark is behind that of another one was away meanwhile. A value
  * that it has missed is written to it when it is read, unless it was away for as long as a
  * deleted key keeps its version: then it may have values that nobody knows to be
  * deleted. One without a mark, while another has one, was wiped, or is new; but the first
