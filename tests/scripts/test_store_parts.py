@@ -171,6 +171,31 @@ def test_a_decision_outlives_the_memory_of_those_that_are_done(part, world):
     assert part.outcome(TXID) == ["STATE", 2]
 
 
+def test_a_decision_that_comes_after_a_minute_is_refused(part, world):
+    world.advance(KEEP_MS)
+    assert part.decide(TXID) == ["WRITTEN"]
+    world.advance(1)
+    assert part.decide(OTHER) == ["REFUSED"]
+    assert part.outcome(OTHER) == ["STATE", 2]
+    assert part.prepare(OTHER, a="x") == ["REFUSED"]
+
+
+def test_a_decision_is_not_revived_when_its_abort_is_forgotten(part, world):
+    _, at = part.prepare(TXID, a="x")
+    assert part.outcome(TXID) == ["STATE", 2]
+    part.finish(TXID, False, "a")
+    world.advance(2 * DONE_MS)
+    world.redis("DEL", DONE)
+    assert part.decide(TXID, at) == ["REFUSED"]
+
+
+def test_a_late_copy_of_a_decision_finds_it_while_others_do_not_know(part, world):
+    part.decide(TXID)
+    world.advance(2 * DONE_MS)
+    world.redis("DEL", DONE)
+    assert part.decide(TXID) == ["WRITTEN"]
+
+
 # -- which servers
 
 

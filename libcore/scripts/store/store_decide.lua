@@ -4,10 +4,12 @@
 -- SPDX-License-Identifier: MIT
 -- The decision on a commit over several servers, which all have its intents. This server,
 -- to which the ring gives the transaction's id, is the one that decides: committed, unless
--- somebody has aborted it.
+-- somebody has aborted it. That is remembered for 10 minutes, so one that comes later than
+-- transactions last is aborted: its client was frozen, and others may have dropped its
+-- intents long ago.
 -- KEYS done, store
 -- ARGV id, timestamp, place
--- returns {WRITTEN}: it is committed | {REFUSED}: it was aborted
+-- returns {WRITTEN}: it is committed | {REFUSED}: it is aborted
 -- A retry or a late copy finds the decision, until all servers know it, and then for 10
 -- minutes.
 --@include replicate_effects
@@ -25,12 +27,15 @@ end
 local now = now_us()
 local committed, aborted = find_done(done, id)
 local other = differs(store)
-if committed then
+if committed or redis.call("HGET", store, "decided:" .. id) then
   return { REQUEST + WRITTEN }
 elseif aborted then
   return { REQUEST + REFUSED }
 elseif other then
   return other
+elseif at < now - KEEP_US then
+  note_done(done, "a " .. id, now, now)
+  return { REQUEST + REFUSED }
 end
 redis.call("HSET", store, "decided:" .. id, digits(at))
 redis.call("PERSIST", store)
