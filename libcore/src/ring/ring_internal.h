@@ -25,6 +25,10 @@ enum {
 };
 
 typedef struct ilk__ring_gateway ilk__ring_gateway;
+/* No clock is ahead of another one by more: a number that is was spoilt, and what is
+ * derived from it stays with its key. */
+#define ILK__RING_AHEAD_US (INT64_C(1000000) * 3600 * 24)
+
 typedef struct ilk__ring_server ilk__ring_server;
 typedef struct ilk__value_request ilk__value_request;
 typedef struct ilk__move_step ilk__move_step;
@@ -68,7 +72,7 @@ struct ilk__ring_gateway {
     ilk__ring ring;    /* its nodes are sorted */
     uint32_t server_of[ILK__RING_SERVERS]; /* a node of the ring's */
 
-    int64_t last_version;   /* the greatest that this client has seen */
+    int64_t last_version;   /* the greatest that this client has given */
     int64_t used_at;        /* the last request for a value */
     int64_t began_at;       /* the first one; 0: none yet */
     int64_t looked_at;      /* the last look at the marks; 0: none yet */
@@ -129,8 +133,8 @@ extern const ilk__bytes ilk__ring_node_key;
 /* How long a deleted key keeps its version (scripts/include/kv.lua). */
 #define ILK__RING_DELETED_US (INT64_C(1000000) * 3600 * 24 * 7)
 
-/* A version above all that this client has seen, and not below its clock; 0: none is
- * left. */
+/* A version above this one and all that this client has given, and not below its clock;
+ * 0: none is left. */
 int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above);
 /* The fastest of the servers' clocks, as far as they are known. */
 int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring);

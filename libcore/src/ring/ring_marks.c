@@ -55,12 +55,12 @@ static int64_t clock_us(void)
 int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above)
 {
     const int64_t clock = clock_us();
+    int64_t version = ring->last_version < above ? above : ring->last_version;
 
-    if (ring->last_version < above)
-        ring->last_version = above;
-    ring->last_version =
-        ring->last_version < clock ? clock : ring->last_version + 1;
-    return ilk__fence_is_valid(ring->last_version) ? ring->last_version : 0;
+    version = version < clock ? clock : version + 1;
+    if (version < clock + ILK__RING_AHEAD_US)
+        ring->last_version = version;
+    return ilk__fence_is_valid(version) ? version : 0;
 }
 
 int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring)

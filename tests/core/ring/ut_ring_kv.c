@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_ring_kv.c -- versions of values on several servers. */
+/* link: @support/../ring/ring_case.link */
+#include "ring_case.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static const int64_t day_us = INT64_C(86400) * 1000000;
+
+static void put(const char *record, const char *fast)
+{
+    const char *const keys[] = {record, "ilk:kv:once:{v}", NULL};
+    const char *const args[] = {"mine", "vx", fast, NULL};
+
+    ilk__ring_value(&ring, ring_case_request(ILK__SCRIPT_KV_PUT, keys, args));
+}
+
+static void read_as(size_t server, int64_t version, const char *token)
+{
+    ring_case_answer(&ring.servers[server], ILK__SCRIPT_KV_READ,
+                     ILK__CODE_STATE, "isisi", version, token,
+                     (int64_t)(version > 0), version ? "y" : "",
+                     ilk__ring_clock_us(&ring));
+}
+
+/* Returns the version, when two servers have it. */
+static int64_t write_all(void)
+{
+    for (size_t i = 0; i < 2; i++)
+        ring_case_answer(&ring.servers[i], ILK__SCRIPT_KV_WRITE,
+                         ILK__CODE_WRITTEN, "");
+    assert_int_equal(ILK__CODE_WRITTEN, ring_result.code);
+    return ring_result.numbers[0];
+}
+
+/* ---- versions ------------------------------------------------------------ */
+
+static int64_t put_over(const char *record, int64_t version)
+{
+    put(record, "0");
+    read_as(0, version, "other");
+    read_as(1, 0, "");
+    return write_all();
+}
+
+static void versions_rise_above_those_of_a_clock_that_is_ahead(void **state)
+{
+    const int64_t ahead = ilk__ring_clock_us(&ring) + day_us / 2;
+
+    (void)state;
+    assert_int_equal(ahead + 1, put_over("a", ahead));
+    assert_int_equal(ahead + 2, ilk__ring_next_version(&ring, 0));
+}
+
+static void a_spoilt_version_stays_with_its_key(void **state)
+{
+    const int64_t spoilt = ILK__SCRIPT_INT_MAX - 2000000;
+
+    (void)state;
+    assert_int_equal(spoilt + 1, put_over("a", spoilt));
+    assert_true(put_over("b", 7) < ilk__ring_clock_us(&ring) + day_us);
+    assert_true(ilk__ring_next_version(&ring, 0)
+                < ilk__ring_clock_us(&ring) + day_us);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, ring_case_open, ring_case_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(versions_rise_above_those_of_a_clock_that_is_ahead),
+        TEST(a_spoilt_version_stays_with_its_key),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
