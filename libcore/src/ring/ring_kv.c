@@ -30,8 +30,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The arguments of kv_put. */
+/* The arguments of kv_put, and what it says of an earlier copy. */
 enum { PUT_TOKEN, PUT_TEXT, PUT_FAST };
+enum { MAY_HAVE_WRITTEN = -1, HAD_NOT_WRITTEN = 0, HAD_WRITTEN = 1 };
 
 typedef enum phase { WAITS, READS, REPAIRS, WRITES, ENDED } phase;
 
@@ -62,6 +63,7 @@ struct ilk__value_request {
     size_t calls;                          /* without a reply */
     int newest;                            /* of the copies; -1: not chosen */
     int64_t version;                       /* of a put */
+    int64_t how;                           /* the same, as kv_put.lua says it */
     char why[ILK_ERROR_MAX];               /* a server's error */
 };
 
@@ -336,8 +338,10 @@ static void reply_value(ilk__value_request *one)
 }
 
 /* A greater version than all that were found. A put whose first copy was read goes on
- * under its version. 0: none is left. */
-static int64_t choose_version(const ilk__value_request *one)
+ * under its version. Where another's value is there instead, or where nothing was read, a
+ * first copy may have been written and overwritten: if there was one, which the core
+ * knows. 0: no version is left. */
+static void choose_version(ilk__value_request *one)
 {
     const ilk__span token = arg_of(one, PUT_TOKEN);
     int64_t above = 0;
@@ -347,17 +351,21 @@ static int64_t choose_version(const ilk__value_request *one)
                                                : (ilk__copy){.version = 0};
 
         if (copy.version && copy.token.len == token.len
-            && memcmp(copy.token.at, token.at, token.len) == 0)
-            return copy.version;
+            && memcmp(copy.token.at, token.at, token.len) == 0) {
+            one->version = copy.version;
+            one->how = HAD_WRITTEN;
+            return;
+        }
         if (copy.version > above)
             above = copy.version;
     }
-    return ilk__ring_next_version(one->ring, above);
+    one->how = above || one->is_fast ? MAY_HAVE_WRITTEN : HAD_NOT_WRITTEN;
+    one->version = ilk__ring_next_version(one->ring, above);
 }
 
 static void begin_writes(ilk__value_request *one)
 {
-    one->version = choose_version(one);
+    choose_version(one);
     if (one->version)
         send_writes(one);
     else
@@ -450,7 +458,7 @@ static void decide_writes(ilk__value_request *one)
 
     if (have >= needed) {
         ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "ii", one->version,
-                           (int64_t)0);
+                           one->how);
         end(one);
     } else if (!count(one, IS_ASKED)) {
         lack_copies(one, have, needed);

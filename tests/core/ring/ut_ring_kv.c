@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_ring_kv.c -- versions of values on several servers. */
+/* ut_ring_kv.c -- versions of values on several servers, and what a repeated put knows. */
 /* link: @support/../ring/ring_case.link */
 #include "ring_case.h"
 
@@ -33,6 +33,46 @@ static int64_t write_all(void)
                          ILK__CODE_WRITTEN, "");
     assert_int_equal(ILK__CODE_WRITTEN, ring_result.code);
     return ring_result.numbers[0];
+}
+
+/* ---- what a repeated put knows ------------------------------------------- */
+
+static void a_put_over_nothing_has_no_earlier_copy(void **state)
+{
+    (void)state;
+    put("a", "0");
+    read_as(0, 0, "");
+    read_as(1, 0, "");
+    assert_true(write_all() > 0);
+    assert_int_equal(0, ring_result.numbers[1]);
+}
+
+static void a_put_that_finds_itself_goes_on(void **state)
+{
+    (void)state;
+    put("a", "0");
+    read_as(0, 7, "mine");
+    read_as(1, 0, "");
+    assert_int_equal(7, write_all());
+    assert_int_equal(1, ring_result.numbers[1]);
+}
+
+static void a_put_over_anothers_value_may_have_an_earlier_copy(void **state)
+{
+    (void)state;
+    put("a", "0");
+    read_as(0, 7, "other");
+    read_as(1, 0, "");
+    assert_true(write_all() > 7);
+    assert_int_equal(-1, ring_result.numbers[1]);
+}
+
+static void a_fast_put_does_not_look(void **state)
+{
+    (void)state;
+    put("a", "1");
+    assert_true(write_all() > 0);
+    assert_int_equal(-1, ring_result.numbers[1]);
 }
 
 /* ---- versions ------------------------------------------------------------ */
@@ -71,6 +111,10 @@ static void a_spoilt_version_stays_with_its_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_put_over_nothing_has_no_earlier_copy),
+        TEST(a_put_that_finds_itself_goes_on),
+        TEST(a_put_over_anothers_value_may_have_an_earlier_copy),
+        TEST(a_fast_put_does_not_look),
         TEST(versions_rise_above_those_of_a_clock_that_is_ahead),
         TEST(a_spoilt_version_stays_with_its_key),
     };
