@@ -133,7 +133,7 @@ def test_a_later_writer_waits_and_an_earlier_one_is_refused(part):
     early = part.read("b")[1]
     _, at = part.prepare(TXID, a="new")
     for write in (part.commit, part.prepare):
-        assert write(OTHER, early, a="x") == ["STALE"]
+        assert write(OTHER, early, a="x") == ["STALE", at]
         assert write(OTHER, at + 5, a="x") == ["BUSY", at, b"t1"]
         assert write(OTHER, a="x") == ["BUSY", at, b"t1"]
     assert part.prepare(OTHER, a="x", c="x") == ["BUSY", at, b"t1"]
@@ -141,10 +141,10 @@ def test_a_later_writer_waits_and_an_earlier_one_is_refused(part):
 
 
 def test_a_prepare_is_refused_as_a_commit_is(part, world):
-    early, _ = part.read("b")[1], part.read("a")
-    assert part.prepare(TXID, early, a="x", c="x") == ["STALE"]
-    part.commit("t0", d="later")
-    assert part.prepare(TXID, early, d="x") == ["STALE"]
+    early, late = part.read("b")[1], part.read("a")[1]
+    assert part.prepare(TXID, early, a="x", c="x") == ["STALE", late]
+    later = part.commit("t0", d="later")[1]
+    assert part.prepare(TXID, early, d="x") == ["STALE", later]
     world.advance(KEEP_MS + 1)
     assert part.prepare(TXID, early, c="x") == ["GONE"]
     assert b"intent" not in part.fields("c")

@@ -108,7 +108,7 @@ def test_a_write_below_a_later_reader_is_refused(store):
     store.commit("t1", a="0")
     early, late = store.read("b")[1], store.read("a")[1]
 
-    assert store.commit("t2", early, a="1") == ["STALE"]
+    assert store.commit("t2", early, a="1") == ["STALE", late]
     assert store.value("a", late) == "0"
     assert store.commit("t3", late, a="2") == ["WRITTEN", late]
 
@@ -116,23 +116,23 @@ def test_a_write_below_a_later_reader_is_refused(store):
 def test_a_later_reader_of_a_key_without_a_value_counts_too(store):
     early, late = store.read("b")[1], store.read("a")[1]
 
-    assert store.commit("t2", early, a="1") == ["STALE"]
+    assert store.commit("t2", early, a="1") == ["STALE", late]
     assert store.commit("t3", late, a="2") == ["WRITTEN", late]
 
 
 def test_a_write_below_a_later_version_is_refused(store):
     early = store.read("b")[1]
-    store.commit("t2", a="later")
+    later = store.commit("t2", a="later")[1]
 
-    assert store.commit("t3", early, a="early") == ["STALE"]
+    assert store.commit("t3", early, a="early") == ["STALE", later]
     assert store.value("a") == "later"
 
 
 def test_all_keys_are_written_or_none(store):
     early = store.read("b")[1]
-    store.read("c")
+    late = store.read("c")[1]
 
-    assert store.commit("t1", early, a="1", b="1", c="1") == ["STALE"]
+    assert store.commit("t1", early, a="1", b="1", c="1") == ["STALE", late]
     assert [store.value(key) for key in "abc"] == [None] * 3
 
 
@@ -205,7 +205,7 @@ def test_a_read_of_no_value_is_remembered_for_as_long_as_a_writer_may_come(
         early, late = store.read("other")[1], store.read(key)[1]
         assert late > early
         assert world.redis("PTTL", key_of(key)) > KEEP_MS
-        assert store.commit(f"t{key}", early, **{key: "1"}) == ["STALE"]
+        assert store.commit(f"t{key}", early, **{key: "1"}) == ["STALE", late]
 
 
 def test_a_read_of_an_earlier_version_leaves_the_expiry(store, world):

@@ -1,6 +1,6 @@
 --@script store_commit keys=1* args=4+
 --@reply WRITTEN i
---@reply STALE
+--@reply STALE i
 --@reply GONE
 --@reply REFUSED
 --@reply BUSY i s
@@ -11,7 +11,8 @@
 --   its place (else ''), a number that a timestamp rises above, then for each key
 --   `v<value>` or `d`
 -- returns {WRITTEN, timestamp}
---   | {STALE}: a later transaction has read or written one of the keys
+--   | {STALE, timestamp}: a later transaction, at the latest this one, has read or written
+--     one of the keys
 --   | {GONE}: it took longer than former versions are kept
 --   | {REFUSED}: store_outcome has aborted it
 --   | {BUSY, timestamp, id}: an earlier transaction over several servers has an intent
@@ -46,7 +47,7 @@ end
 
 local seen = look_at_keys(id)
 if at ~= 0 and is_too_late(seen, at) then
-  return { REQUEST + STALE }
+  return { REQUEST + STALE, math.max(seen.read, seen.written, seen.intent) }
 elseif seen.by then
   return { REQUEST + BUSY, seen.intent, seen.by }
 elseif at == 0 then

@@ -29,6 +29,7 @@ typedef struct ilk__ring_gateway ilk__ring_gateway;
  * derived from it stays with its key. */
 #define ILK__RING_AHEAD_US (INT64_C(1000000) * 3600 * 24)
 
+typedef struct ilk__ring_gateway ilk__ring_gateway;
 typedef struct ilk__ring_server ilk__ring_server;
 typedef struct ilk__value_request ilk__value_request;
 typedef struct ilk__move_step ilk__move_step;

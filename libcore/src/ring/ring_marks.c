@@ -65,12 +65,13 @@ int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above)
 
 int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring)
 {
-    int64_t ahead = 0;
+    const ilk__ring_server *fastest = NULL;
 
     for (size_t i = 0; i < ring->ring_count; i++)
-        if (ring->servers[i].is_known && ring->servers[i].ahead_us > ahead)
-            ahead = ring->servers[i].ahead_us;
-    return clock_us() + ahead;
+        if (ring->servers[i].is_known
+            && (!fastest || ring->servers[i].ahead_us > fastest->ahead_us))
+            fastest = &ring->servers[i];
+    return clock_us() + (fastest ? fastest->ahead_us : 0);
 }
 
 /* ---- marks --------------------------------------------------------------- */

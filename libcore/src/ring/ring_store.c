@@ -108,6 +108,7 @@ struct ilk__store_request {
 
     int64_t outcome, age_ms; /* of OUTCOMES */
     int refusal;             /* the code of a part that refuses; 0: none does */
+    int64_t later;           /* of STALE: the timestamp in the way */
     char why[ILK_ERROR_MAX]; /* a server's error */
 };
 
@@ -178,6 +179,16 @@ static void end_with_code(ilk__store_request *one, int code)
     end(one);
 }
 
+static void end_refused(ilk__store_request *one)
+{
+    if (one->refusal == ILK__CODE_STALE) {
+        ilk__gateway_reply(one->request, ILK__CODE_STALE, "i", one->later);
+        end(one);
+    } else {
+        end_with_code(one, one->refusal);
+    }
+}
+
 /* ---- time ---------------------------------------------------------------- */
 
 static int is_too_old(const ilk__store_request *one)
@@ -190,6 +201,19 @@ static void note_timestamp(ilk__store_request *one, int64_t at)
     one->at = at;
     if (one->ring->last_timestamp < at)
         one->ring->last_timestamp = at;
+}
+
+/* The transaction that begins instead gets a timestamp above that of whoever was in the
+ * way; but one record that is spoilt does not take this client's timestamps with it. */
+static void note_refusal(ilk__store_request *one, const ilk__reply *reply)
+{
+    one->refusal = ilk__script_code(reply);
+    if (one->refusal != ILK__CODE_STALE)
+        return;
+    one->later = ilk__script_int(reply, 0);
+    if (one->ring->last_timestamp < one->later
+        && one->later < ilk__ring_clock_us(one->ring) + ILK__RING_AHEAD_US)
+        one->ring->last_timestamp = one->later;
 }
 
 /* The next timestamp rises above this. */
@@ -528,7 +552,7 @@ static void go_on_preparing(ilk__store_request *one)
         return;
     if (one->refusal) {
         abort_all(one);
-        end_with_code(one, one->refusal);
+        end_refused(one);
     } else if (count(one, IS_LOST)) {
         const ilk__ring_server *lost = find_part(one, IS_LOST)->server;
 
@@ -557,7 +581,7 @@ static void take_prepared(ilk__store_request *one, part *at,
         at->is = IS_BUSY;
         meet(one, at, reply);
         break;
-    default: at->is = IS_READY; one->refusal = ilk__script_code(reply);
+    default: at->is = IS_READY; note_refusal(one, reply);
     }
     if (one->request)
         go_on_preparing(one);
@@ -605,7 +629,7 @@ static void take_commit(ilk__store_request *one, const ilk__reply *reply)
         if (one->request)
             wait_for_other(one);
         break;
-    default: end_with_code(one, ilk__script_code(reply));
+    default: note_refusal(one, reply); end_refused(one);
     }
 }
 
