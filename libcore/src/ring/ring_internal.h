@@ -21,10 +21,10 @@ enum {
     ILK__RING_CONTACTS = 8, /* logins that wait */
     /* how long a request waits for servers that are still connecting; at most half of
      * the reply timeout */
-    ILK__RING_COMING_MS = 1000
+    ILK__RING_COMING_MS = 1000,
+    ILK__RING_DECIDED = 65536 /* bits */
 };
 
-typedef struct ilk__ring_gateway ilk__ring_gateway;
 /* No clock is ahead of another one by more: a number that is was spoilt, and what is
  * derived from it stays with its key. */
 #define ILK__RING_AHEAD_US (INT64_C(1000000) * 3600 * 24)
@@ -84,6 +84,10 @@ struct ilk__ring_gateway {
     ilk__value_request *values;
     ilk__move_step *steps;
     ilk__store_request *store_requests;
+    /* Transactions whose decision was sent lately; see ring_store.c. */
+    uint8_t decided[2][ILK__RING_DECIDED / 8];
+    int decided_now;
+    int64_t decided_since;
 
     ilk__gateway_request *contacts[ILK__RING_CONTACTS]; /* logins */
     int64_t contact_at[ILK__RING_CONTACTS];
@@ -137,7 +141,8 @@ extern const ilk__bytes ilk__ring_node_key;
 /* A version above this one and all that this client has given, and not below its clock;
  * 0: none is left. */
 int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above);
-/* The fastest of the servers' clocks, as far as they are known. */
+/* The fastest of the servers' clocks, as far as they are known; this machine's does not
+ * count unless none is. */
 int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring);
 /* kv_node at a server. */
 int ilk__ring_send_node(ilk__ring_server *server, int64_t version,

@@ -10,6 +10,10 @@
  *                it is committed, unless somebody has aborted it there
  *     FINISHES   each server makes its intents versions. The caller goes on meanwhile
  *
+ * A transaction that a server refuses, or that cannot go on, is aborted in the same place,
+ * its home: unless it is committed there, by an earlier copy of the request, of which only
+ * the reply was lost. Nothing is dropped before the home has said so.
+ *
  * Anybody who meets an intent waits a little for its end. After that it asks for the
  * decision, which aborts a transaction that has none, and does what was decided. So no
  * intent ends by time, and none stays when a client has died.
@@ -25,6 +29,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/token.h"
 #include "gateway/register_replies.h"
 #include "redis/script.h"
@@ -40,7 +45,8 @@ enum {
     OTHERS_MS = 1500,
     PAUSE_FIRST_MS = 1,
     PAUSE_MOST_MS = 16,
-    ID_MOST = 64
+    ID_MOST = 64,
+    DECIDED_MS = 60000 /* the core repeats no request for so long */
 };
 
 /* As long as scripts/include/store.lua keeps former versions. */
@@ -60,6 +66,7 @@ typedef enum phase {
     COMMITS, /* on one server */
     PREPARES,
     DECIDES,
+    ABORTS,   /* unless it is committed already: its home says */
     OUTCOMES, /* of this request's transaction */
     RECOVERS, /* of another transaction: its outcome, and its end */
     FINISHES,
@@ -110,6 +117,8 @@ struct ilk__store_request {
     int refusal;             /* the code of a part that refuses; 0: none does */
     int64_t later;           /* of STALE: the timestamp in the way */
     char why[ILK_ERROR_MAX]; /* a server's error */
+    /* ABORTS: what the caller gets; "": the refusal */
+    char error[ILK_ERROR_MAX];
 };
 
 /* ---- their lives --------------------------------------------------------- */
@@ -153,14 +162,24 @@ static void end_with(ilk__store_request *one, const char *error)
     end(one);
 }
 
+static void write_missing(const ilk__store_request *one,
+                          const ilk__ring_server *server,
+                          char out[ILK_ERROR_MAX])
+{
+    if (one->why[0])
+        memcpy(out, one->why, ILK_ERROR_MAX);
+    else
+        snprintf(out, ILK_ERROR_MAX, "NOQUORUM %.60s cannot be reached: %.140s",
+                 ilk__ring_address(server),
+                 server->why.code ? server->why.msg : "it does not answer");
+}
+
 static void end_at(ilk__store_request *one, const ilk__ring_server *server)
 {
     char text[ILK_ERROR_MAX];
 
-    snprintf(text, sizeof text, "NOQUORUM %.60s cannot be reached: %.140s",
-             ilk__ring_address(server),
-             server->why.code ? server->why.msg : "it does not answer");
-    end_with(one, one->why[0] ? one->why : text);
+    write_missing(one, server, text);
+    end_with(one, text);
 }
 
 /* It may have been executed: the core repeats it under its id, and finds that. */
@@ -339,6 +358,55 @@ static ilk__ring_server *home_of(const ilk__ring_gateway *ring, const char *id)
     return ilk__ring_server_of(ring, (ilk__bytes){(char *)id, strlen(id)});
 }
 
+static size_t decision_bit(const ilk__store_request *one)
+{
+    return (size_t)(ilk__hash(ILK__HASH_START, one->id, strlen(one->id))
+                    % ILK__RING_DECIDED);
+}
+
+/* Which transactions' decisions were sent, of the last minute or two: a bit of each in one
+ * of two sets, of which the older one is emptied. */
+static void note_decision(const ilk__store_request *one)
+{
+    ilk__ring_gateway *ring = one->ring;
+    const int64_t now = ilk__now_ms(), turn = 4 * ring->patience_ms > DECIDED_MS
+                                                  ? 4 * ring->patience_ms
+                                                  : DECIDED_MS;
+    const size_t bit = decision_bit(one);
+
+    if (now >= ring->decided_since + turn) {
+        ring->decided_now = !ring->decided_now;
+        ring->decided_since = now;
+        memset(ring->decided[ring->decided_now], 0, sizeof ring->decided[0]);
+    }
+    ring->decided[ring->decided_now][bit / 8] |= (uint8_t)(1 << bit % 8);
+}
+
+static int is_noted(const ilk__store_request *one)
+{
+    const size_t bit = decision_bit(one);
+    const uint8_t mask = (uint8_t)(1 << bit % 8);
+
+    return ((one->ring->decided[0][bit / 8] | one->ring->decided[1][bit / 8])
+            & mask)
+           != 0;
+}
+
+/* By this copy of the request or an earlier one, whose reply may have been lost on its way
+ * to the caller; or by one that is under way, for which nobody waits any more. */
+static int may_be_committed(const ilk__store_request *one)
+{
+    if (one->part_count == 1 || is_noted(one))
+        return 1;
+    for (const ilk__store_request *other = one->ring->store_requests; other;
+         other = other->next)
+        if (other != one && other->request
+            && other->script == ILK__SCRIPT_STORE_COMMIT
+            && strcmp(other->id, one->id) == 0)
+            return 1;
+    return 0;
+}
+
 static int send_decision(ilk__store_request *one)
 {
     const ilk__bytes keys[] = {bytes_of(&one->done), bytes_of(&one->store)};
@@ -350,7 +418,10 @@ static int send_decision(ilk__store_request *one)
     ilk__command_add_str(&command, one->id);
     ilk__command_add_int(&command, one->at);
     ilk__command_add_str(&command, home->place);
-    return send(one, home, &command, ILK__SCRIPT_STORE_DECIDE);
+    if (!send(one, home, &command, ILK__SCRIPT_STORE_DECIDE))
+        return 0;
+    note_decision(one);
+    return 1;
 }
 
 static void send_forget(ilk__store_request *one)
@@ -369,6 +440,7 @@ static void send_forget(ilk__store_request *one)
 
 static void start(ilk__store_request *one, int64_t now);
 static void abort_all(ilk__store_request *one);
+static void fail_at(ilk__store_request *one, const ilk__ring_server *server);
 
 /* 0: it is tried again in each turn. */
 static void pause_until(ilk__store_request *one, int64_t retry_at)
@@ -405,22 +477,21 @@ static void recover(ilk__store_request *one)
     one->was = one->is;
     one->is = RECOVERS;
     if (!send_outcome(one, home, one->other, 0))
-        end_at(one, home);
+        fail_at(one, home);
 }
 
 /* Nothing of it is decided, and too little time is left. */
 static void give_up(ilk__store_request *one)
 {
-    char text[ILK_ERROR_MAX];
-
-    if (one->is == PREPARES)
-        abort_all(one);
     snprintf(
-        text, sizeof text,
+        one->error, sizeof one->error,
         "NOQUORUM another transaction that has written a key is undecided, "
         "and %.60s knows whether it is committed",
         ilk__ring_address(home_of(one->ring, one->other)));
-    end_with(one, text);
+    if (one->is == PREPARES)
+        abort_all(one);
+    else
+        end_with(one, one->error);
 }
 
 static void wait_for_other(ilk__store_request *one)
@@ -447,7 +518,7 @@ static void take_recovery(ilk__store_request *one, const ilk__node_call *call,
     if (call->script == ILK__SCRIPT_STORE_OUTCOME) {
         if (!send_finish(one, one->met, one->other,
                          ilk__script_int(reply, 0) == ILK_TXN_COMMITTED))
-            end_at(one, one->met->server);
+            fail_at(one, one->met->server);
     } else if (call->script == ILK__SCRIPT_STORE_FINISH) {
         one->is = one->was;
         start(one, ilk__now_ms());
@@ -501,15 +572,85 @@ static part *part_of(ilk__store_request *one, const ilk__ring_server *server)
     return NULL;
 }
 
-/* It will not be committed: whoever has prepared it drops it, and nobody can commit it
- * any more. Those who meet its intents do the rest. */
-static void abort_all(ilk__store_request *one)
+/* The decision is known: whoever has intents gets it. Those who meet the others do the
+ * rest. */
+static void finish_all(ilk__store_request *one, int is_committed)
 {
     one->is = FINISHES;
-    (void)send_outcome(one, home_of(one->ring, one->id), one->id, 0);
-    for (size_t i = 0; i < one->part_count; i++)
-        if (one->parts[i].is != IS_NEW)
-            (void)send_finish(one, &one->parts[i], one->id, 0);
+    for (size_t i = 0; i < one->part_count; i++) {
+        part *at = &one->parts[i];
+
+        if (is_committed)
+            at->is = send_finish(one, at, one->id, 1) ? IS_ASKED : IS_LOST;
+        else if (at->is != IS_NEW)
+            (void)send_finish(one, at, one->id, 0);
+    }
+}
+
+static void reply_written(ilk__store_request *one)
+{
+    ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "i", one->at);
+    end(one);
+}
+
+static void end_aborted(ilk__store_request *one)
+{
+    if (one->error[0])
+        end_with(one, one->error);
+    else
+        end_refused(one);
+}
+
+/* Its home does not say. Without a decision of this client's nobody commits it; with one
+ * the core repeats the request. Intents stay, and whoever meets them asks again. */
+static void end_undecided(ilk__store_request *one)
+{
+    if (!may_be_committed(one)) {
+        end_aborted(one);
+        return;
+    }
+    ilk__gateway_break(one->request);
+    end(one);
+}
+
+/* It shall not be committed, if it is not yet. Nothing is dropped before the home has
+ * replied, or, where it writes on one server, that one. The caller gets `error` then, or
+ * the refusal. */
+static void abort_all(ilk__store_request *one)
+{
+    ilk__ring_server *knows = one->part_count > 1 ? home_of(one->ring, one->id)
+                                                  : one->parts[0].server;
+
+    one->is = ABORTS;
+    if (!send_outcome(one, knows, one->id, 0))
+        end_undecided(one);
+}
+
+static void take_abort(ilk__store_request *one, const ilk__reply *reply)
+{
+    const int64_t outcome = ilk__script_int(reply, 0);
+
+    if (outcome != ILK_TXN_COMMITTED && outcome != ILK_TXN_ABORTED) {
+        end_undecided(one);
+        return;
+    }
+    if (one->part_count > 1)
+        finish_all(one, outcome == ILK_TXN_COMMITTED);
+    if (outcome == ILK_TXN_COMMITTED)
+        reply_written(one);
+    else
+        end_aborted(one);
+}
+
+/* A server is missing. */
+static void fail_at(ilk__store_request *one, const ilk__ring_server *server)
+{
+    if (one->is != PREPARES && (one->is != RECOVERS || one->was != PREPARES)) {
+        end_at(one, server);
+        return;
+    }
+    write_missing(one, server, one->error);
+    abort_all(one);
 }
 
 static void send_prepares(ilk__store_request *one)
@@ -530,11 +671,10 @@ static void go_on_preparing(ilk__store_request *one);
 
 static void decide(ilk__store_request *one)
 {
-    one->is = DECIDES;
-    if (!send_decision(one)) {
-        abort_all(one);
-        end_at(one, home_of(one->ring, one->id));
-    }
+    if (send_decision(one))
+        one->is = DECIDES;
+    else
+        fail_at(one, home_of(one->ring, one->id));
 }
 
 static part *find_part(ilk__store_request *one, part_state state)
@@ -552,12 +692,8 @@ static void go_on_preparing(ilk__store_request *one)
         return;
     if (one->refusal) {
         abort_all(one);
-        end_refused(one);
     } else if (count(one, IS_LOST)) {
-        const ilk__ring_server *lost = find_part(one, IS_LOST)->server;
-
-        abort_all(one);
-        end_at(one, lost);
+        fail_at(one, find_part(one, IS_LOST)->server);
     } else if (count(one, IS_BUSY)) {
         wait_for_other(one);
     } else if (count(one, IS_NEW)) {
@@ -587,24 +723,15 @@ static void take_prepared(ilk__store_request *one, part *at,
         go_on_preparing(one);
 }
 
-static void reply_written(ilk__store_request *one)
-{
-    ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "i", one->at);
-    end(one);
-}
-
 static void take_decision(ilk__store_request *one, const ilk__reply *reply)
 {
-    if (ilk__script_code(reply) != ILK__CODE_WRITTEN) {
-        abort_all(one);
+    const int is_committed = ilk__script_code(reply) == ILK__CODE_WRITTEN;
+
+    finish_all(one, is_committed);
+    if (is_committed)
+        reply_written(one);
+    else
         end_with_code(one, ILK__CODE_REFUSED);
-        return;
-    }
-    one->is = FINISHES;
-    for (size_t i = 0; i < one->part_count; i++)
-        one->parts[i].is =
-            send_finish(one, &one->parts[i], one->id, 1) ? IS_ASKED : IS_LOST;
-    reply_written(one);
 }
 
 /* Only when all servers know the decision may it be forgotten. */
@@ -684,11 +811,8 @@ static void miss(ilk__store_request *one, ilk__ring_server *server)
         break;
     case COMMITS:
     case DECIDES: end_unsure(one); break;
-    case RECOVERS:
-        if (one->was == PREPARES)
-            abort_all(one);
-        end_at(one, server);
-        break;
+    case ABORTS: end_undecided(one); break;
+    case RECOVERS: fail_at(one, server); break;
     case READS:
     case OUTCOMES: end_at(one, server); break;
     case FINISHES:
@@ -705,6 +829,7 @@ static void take(ilk__store_request *one, ilk__ring_server *server,
     case COMMITS: take_commit(one, reply); break;
     case PREPARES: take_prepared(one, part_of(one, server), reply); break;
     case DECIDES: take_decision(one, reply); break;
+    case ABORTS: take_abort(one, reply); break;
     case OUTCOMES: take_outcome(one, server, reply); break;
     case RECOVERS: take_recovery(one, call, reply); break;
     case FINISHES:
@@ -742,15 +867,28 @@ static int must_wait(const ilk__store_request *one, int64_t now)
     for (size_t i = 0; i < one->part_count; i++)
         if (ilk__ring_may_come(one->parts[i].server))
             return 1;
-    return one->script == ILK__SCRIPT_STORE_OUTCOME
+    return (one->script == ILK__SCRIPT_STORE_OUTCOME || one->part_count > 1)
            && ilk__ring_may_come(home_of(one->ring, one->id));
+}
+
+/* Without its home nobody could end the intents. */
+static void begin_phases(ilk__store_request *one)
+{
+    const ilk__ring_server *home = home_of(one->ring, one->id);
+
+    one->is = PREPARES;
+    if (!home->calls.connection.up) {
+        fail_at(one, home);
+        return;
+    }
+    send_prepares(one);
+    go_on_preparing(one);
 }
 
 static void begin_commit(ilk__store_request *one)
 {
     if (one->part_count > 1) {
-        send_prepares(one);
-        go_on_preparing(one);
+        begin_phases(one);
         return;
     }
     one->is = COMMITS;
@@ -774,20 +912,28 @@ static void begin_outcome(ilk__store_request *one)
         end_at(one, home);
 }
 
+/* A commit that is repeated late may have been executed in time. */
+static void abort_as(ilk__store_request *one, int refusal)
+{
+    one->refusal = refusal;
+    abort_all(one);
+}
+
 static void start(ilk__store_request *one, int64_t now)
 {
     if (must_wait(one, now)) {
         pause_until(one, 0);
     } else if (one->script == ILK__SCRIPT_STORE_OUTCOME) {
         begin_outcome(one);
+    } else if (one->script == ILK__SCRIPT_STORE_COMMIT) {
+        if (is_too_old(one))
+            abort_as(one, ILK__CODE_GONE);
+        else
+            begin_commit(one);
     } else if (is_too_old(one)) {
-        if (one->part_count > 1)
-            abort_all(one);
         end_with_code(one, ILK__CODE_GONE);
-    } else if (one->script == ILK__SCRIPT_STORE_READ) {
-        begin_read(one);
     } else {
-        begin_commit(one);
+        begin_read(one);
     }
 }
 

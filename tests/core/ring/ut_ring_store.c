@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_ring_store.c -- commits over several servers whose replies are lost, in any order. */
+/* link: @support/../ring/ring_case.link */
+#include "ring_case.h"
+
+#include <interlock/store.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+#define STORE "ilk:store:{s}"
+#define DONE "ilk:store:done:{s}"
+
+enum { ID = 48, KEY = 64 };
+
+static const int64_t minute_us = 60000000;
+
+/* A key on each server, and the id of a transaction that one decides on. */
+static char keys[RING_SERVERS][KEY];
+static char id[ID];
+static ilk__ring_server *home;
+
+static size_t number_of(const char *word)
+{
+    return ilk__ring_server_of(&ring, (ilk__bytes){(char *)word, strlen(word)})
+        ->number;
+}
+
+static int open_store(void **state)
+{
+    size_t found = 0;
+
+    if (ring_case_open(state))
+        return -1;
+    for (int i = 0; found < RING_SERVERS; i++) {
+        char key[KEY];
+
+        snprintf(key, sizeof key, "ilk:store:key:{s}/%d", i);
+        if (number_of(key) == found)
+            memcpy(keys[found++], key, sizeof key);
+    }
+    for (int i = 0; i == 0 || number_of(id) != 2; i++)
+        snprintf(id, sizeof id, "%032x-1234567890123", i);
+    home = &ring.servers[2];
+    return 0;
+}
+
+/* The keys of the first `count` servers. */
+static void commit_at(size_t count, int64_t at)
+{
+    const char *words[RING_SERVERS + 3] = {STORE, DONE};
+    const char *args[RING_SERVERS + 5] = {id, NULL, "", "0"};
+    char number[24];
+
+    snprintf(number, sizeof number, "%" PRId64, at);
+    args[1] = number;
+    for (size_t i = 0; i < count; i++) {
+        words[2 + i] = keys[i];
+        args[4 + i] = "vx";
+    }
+    ilk__ring_store(&ring,
+                    ring_case_request(ILK__SCRIPT_STORE_COMMIT, words, args));
+}
+
+static void commit(void)
+{
+    commit_at(2, ilk__ring_clock_us(&ring));
+}
+
+static void prepared(size_t server)
+{
+    ring_case_answer(&ring.servers[server], ILK__SCRIPT_STORE_PREPARE,
+                     ILK__CODE_WRITTEN, "i", ilk__ring_clock_us(&ring));
+}
+
+/* The first copy of the request is decided, and its reply is lost. */
+static void commit_without_reply(void)
+{
+    commit();
+    prepared(0);
+    prepared(1);
+    assert_int_equal(1, ring_case_calls_to(home, ILK__SCRIPT_STORE_DECIDE));
+    ring_case_miss(home, ILK__SCRIPT_STORE_DECIDE);
+    assert_int_equal(1, ring_result.count);
+    assert_true(ring_result.is_broken);
+}
+
+static void answer_outcome(int64_t outcome)
+{
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+    assert_int_equal(1, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
+    ring_case_answer(home, ILK__SCRIPT_STORE_OUTCOME, ILK__CODE_STATE, "i",
+                     outcome);
+}
+
+static void assert_error(const char *part)
+{
+    assert_int_equal(-1, ring_result.code);
+    assert_false(ring_result.is_broken);
+    assert_non_null(strstr(ring_result.error, part));
+}
+
+/* ---- a repeated commit --------------------------------------------------- */
+
+static void what_its_first_copy_committed_is_finished(void **state)
+{
+    (void)state;
+    commit_without_reply();
+    commit();
+    prepared(0);
+    ring_case_miss(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE);
+    assert_int_equal(1, ring_result.count);
+    answer_outcome(ILK_TXN_COMMITTED);
+
+    assert_int_equal(2, ring_result.count);
+    assert_int_equal(ILK__CODE_WRITTEN, ring_result.code);
+    assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+    assert_string_equal("1", ring_case_word(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void one_that_is_refused_finds_that_too(void **state)
+{
+    (void)state;
+    commit_without_reply();
+    commit();
+    prepared(0);
+    ring_case_answer(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE,
+                     ILK__CODE_GONE, "");
+    answer_outcome(ILK_TXN_COMMITTED);
+    assert_int_equal(ILK__CODE_WRITTEN, ring_result.code);
+    assert_string_equal("1", ring_case_word(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void without_its_home_it_is_unsure_and_drops_nothing(void **state)
+{
+    (void)state;
+    commit_without_reply();
+    commit();
+    prepared(0);
+    ring_case_miss(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE);
+    ring_case_miss(home, ILK__SCRIPT_STORE_OUTCOME);
+    assert_int_equal(2, ring_result.count);
+    assert_true(ring_result.is_broken);
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void it_is_unsure_while_another_copy_is_under_way(void **state)
+{
+    (void)state;
+    commit();
+    commit();
+    prepared(0);
+    ring_case_miss(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE);
+    ring_case_miss(home, ILK__SCRIPT_STORE_OUTCOME);
+    assert_true(ring_result.is_broken);
+}
+
+/* ---- a commit that cannot go on ------------------------------------------ */
+
+static void what_was_prepared_is_dropped_when_its_home_has_aborted_it(
+    void **state)
+{
+    (void)state;
+    commit();
+    prepared(0);
+    ring_case_miss(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE);
+    assert_int_equal(0, ring_result.count);
+    answer_outcome(ILK_TXN_ABORTED);
+    assert_int_equal(1, ring_result.count);
+    assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
+    assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+    assert_string_equal("0", ring_case_word(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void nobody_has_committed_what_was_not_decided(void **state)
+{
+    (void)state;
+    commit();
+    prepared(0);
+    ring_case_miss(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE);
+    ring_case_lose(home);
+    assert_int_equal(1, ring_result.count);
+    assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void nothing_is_prepared_without_its_home(void **state)
+{
+    (void)state;
+    ring_case_lose(home);
+    commit();
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_PREPARE));
+    assert_error("NOQUORUM 10.0.0.3:6379 cannot be reached");
+}
+
+static void a_home_that_comes_is_waited_for(void **state)
+{
+    (void)state;
+    home->calls.connection.up = 0;
+    home->is_known = 0;
+    commit();
+    assert_int_equal(0, ring_result.count);
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_PREPARE));
+    home->calls.connection.up = 1;
+    home->is_known = 1;
+    ilk__ring_fire_store(&ring, ilk__now_ms());
+    assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_PREPARE));
+}
+
+static void a_conflict_raises_the_next_timestamp(void **state)
+{
+    const int64_t later = ilk__ring_clock_us(&ring) + 5 * minute_us;
+
+    (void)state;
+    commit();
+    prepared(0);
+    ring_case_answer(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE,
+                     ILK__CODE_STALE, "i", later);
+    answer_outcome(ILK_TXN_ABORTED);
+    assert_int_equal(ILK__CODE_STALE, ring_result.code);
+    assert_int_equal(later, ring_result.numbers[0]);
+    assert_int_equal(later, ring.last_timestamp);
+}
+
+static void a_spoilt_timestamp_stays_with_its_key(void **state)
+{
+    const int64_t spoilt = ILK__SCRIPT_INT_MAX - 1;
+
+    (void)state;
+    commit_at(1, ilk__ring_clock_us(&ring));
+    ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
+                     ILK__CODE_STALE, "i", spoilt);
+    assert_int_equal(ILK__CODE_STALE, ring_result.code);
+    assert_int_equal(spoilt, ring_result.numbers[0]);
+    assert_int_equal(0, ring.last_timestamp);
+}
+
+/* ---- a commit that is repeated late -------------------------------------- */
+
+static void one_that_was_executed_in_time_is_found(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count <= 2; count++) {
+        home = &ring.servers[count == 1 ? 0 : 2];
+        commit_at(count, ilk__ring_clock_us(&ring) - 2 * minute_us);
+        answer_outcome(ILK_TXN_COMMITTED);
+        assert_int_equal(ILK__CODE_WRITTEN, ring_result.code);
+    }
+    assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void one_that_was_not_is_aborted(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count <= 2; count++) {
+        home = &ring.servers[count == 1 ? 0 : 2];
+        commit_at(count, ilk__ring_clock_us(&ring) - 2 * minute_us);
+        answer_outcome(ILK_TXN_ABORTED);
+        assert_int_equal(ILK__CODE_GONE, ring_result.code);
+    }
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void without_a_reply_it_is_unsure(void **state)
+{
+    (void)state;
+    commit_at(1, ilk__ring_clock_us(&ring) - 2 * minute_us);
+    ring_case_miss(&ring.servers[0], ILK__SCRIPT_STORE_OUTCOME);
+    assert_true(ring_result.is_broken);
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static void the_clock_is_that_of_the_fastest_server_and_not_this_one(
+    void **state)
+{
+    const int64_t hour = 60 * minute_us;
+    int64_t own;
+
+    (void)state;
+    for (size_t i = 0; i < RING_SERVERS; i++)
+        ring.servers[i].is_known = 0;
+    own = ilk__ring_clock_us(&ring);
+    ring.servers[0].is_known = ring.servers[1].is_known = 1;
+    ring.servers[0].ahead_us = -2 * hour;
+    ring.servers[1].ahead_us = -hour;
+    assert_true(ilk__ring_clock_us(&ring) >= own - hour);
+    assert_true(ilk__ring_clock_us(&ring) < own - hour + minute_us);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, open_store, ring_case_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_its_first_copy_committed_is_finished),
+        TEST(one_that_is_refused_finds_that_too),
+        TEST(without_its_home_it_is_unsure_and_drops_nothing),
+        TEST(it_is_unsure_while_another_copy_is_under_way),
+        TEST(what_was_prepared_is_dropped_when_its_home_has_aborted_it),
+        TEST(nobody_has_committed_what_was_not_decided),
+        TEST(nothing_is_prepared_without_its_home),
+        TEST(a_home_that_comes_is_waited_for),
+        TEST(a_conflict_raises_the_next_timestamp),
+        TEST(a_spoilt_timestamp_stays_with_its_key),
+        TEST(one_that_was_executed_in_time_is_found),
+        TEST(one_that_was_not_is_aborted),
+        TEST(without_a_reply_it_is_unsure),
+        TEST(the_clock_is_that_of_the_fastest_server_and_not_this_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
