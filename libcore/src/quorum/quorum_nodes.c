@@ -55,10 +55,11 @@ void ilk__quorum_close_nodes(ilk__quorum *quorum)
         ilk__async_conn_close(&node->messages.connection);
         node->has_failed = 1;
     }
-    for (size_t i = 0; i < quorum->count; i++) {
+    /* A call that ends may say why too few nodes vote: it names any of them. */
+    for (size_t i = 0; i < quorum->count; i++)
         end_calls(&quorum->nodes[i]);
+    for (size_t i = 0; i < quorum->count; i++)
         ilk__free(quorum->nodes[i].url.host);
-    }
 }
 
 /* ---- taking part --------------------------------------------------------- */
