@@ -203,6 +203,7 @@ struct ilk__quorum {
     size_t count;
     ilk__members members;
     char twice[200]; /* two nodes are one server: their names; or "" */
+    size_t twins[2]; /* these two */
 
     ilk__attempt_list live, owed, dead;
     ilk__round *rounds; /* that wait for nodes */

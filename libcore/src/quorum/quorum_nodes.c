@@ -231,18 +231,37 @@ void ilk__quorum_read_replies(ilk__quorum_node *node)
 /* ---- members ------------------------------------------------------------- */
 
 /* A nonce belongs to one server, and to one loss of its memory. */
+static int are_twins(const ilk__quorum *quorum, size_t i, size_t j)
+{
+    const ilk__member *members = quorum->members.nodes;
+
+    return members[i].known && members[j].known
+           && strcmp(members[i].nonce, members[j].nonce) == 0;
+}
+
+static void note_twins(ilk__quorum *quorum, size_t i, size_t j)
+{
+    snprintf(quorum->twice, sizeof quorum->twice,
+             "%.60s:%d and %.60s:%d are one server", quorum->nodes[i].url.host,
+             quorum->nodes[i].url.port, quorum->nodes[j].url.host,
+             quorum->nodes[j].url.port);
+    quorum->twins[0] = i;
+    quorum->twins[1] = j;
+}
+
+/* Two that were one server are so until both have said another nonce: while one of them
+ * is away, a hold could count the same server's vote as two. */
 static void look_for_twins(ilk__quorum *quorum)
 {
     const ilk__member *members = quorum->members.nodes;
 
+    if (quorum->twice[0] && members[quorum->twins[0]].known
+        && members[quorum->twins[1]].known)
+        quorum->twice[0] = '\0';
     for (size_t i = 0; i < quorum->count; i++)
         for (size_t j = i + 1; j < quorum->count; j++)
-            if (members[i].known && members[j].known
-                && strcmp(members[i].nonce, members[j].nonce) == 0)
-                snprintf(quorum->twice, sizeof quorum->twice,
-                         "%.60s:%d and %.60s:%d are one server",
-                         quorum->nodes[i].url.host, quorum->nodes[i].url.port,
-                         quorum->nodes[j].url.host, quorum->nodes[j].url.port);
+            if (are_twins(quorum, i, j))
+                note_twins(quorum, i, j);
 }
 
 /* The next connection tries again. */

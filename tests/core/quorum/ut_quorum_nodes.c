@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_quorum_nodes.c -- nodes that are closed with calls under way. */
+/* ut_quorum_nodes.c -- nodes that are closed with calls under way, and two nodes that are
+ * one server. */
+/* link: -Wl,--wrap=ilk__node_calls_send */
 #include "quorum/quorum_internal.h"
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cmocka_all.h"
@@ -13,6 +16,29 @@ enum { NODES = 3 };
 static ilk__quorum quorum;
 static char why[ILK_ERROR_MAX];
 
+/* The last call of quorum_join to each node. */
+static ilk__node_call joins[NODES];
+static int is_asked[NODES];
+
+ilk__node_call *__wrap_ilk__node_calls_send(ilk__node_calls *calls,
+                                            ilk__command *command, int script,
+                                            ilk__node_call_ended *ended,
+                                            void *owner);
+
+ilk__node_call *__wrap_ilk__node_calls_send(ilk__node_calls *calls,
+                                            ilk__command *command, int script,
+                                            ilk__node_call_ended *ended,
+                                            void *owner)
+{
+    const ilk__quorum_node *node = calls->node;
+
+    ilk__command_free(command);
+    joins[node->number] =
+        (ilk__node_call){.script = script, .ended = ended, .owner = owner};
+    is_asked[node->number] = 1;
+    return &joins[node->number];
+}
+
 static int open_nodes(void **state)
 {
     static const char *const hosts[NODES] = {"10.0.0.1", "10.0.0.2",
@@ -20,6 +46,7 @@ static int open_nodes(void **state)
 
     (void)state;
     memset(&quorum, 0, sizeof quorum);
+    memset(is_asked, 0, sizeof is_asked);
     quorum.patience_ms = 3000;
     quorum.longest_ms = 60000;
     for (size_t i = 0; i < NODES; i++)
@@ -27,6 +54,13 @@ static int open_nodes(void **state)
                                  (ilk__span){hosts[i], strlen(hosts[i])}, NULL))
             return -1;
     ilk__members_begin(&quorum.members, NODES);
+    return 0;
+}
+
+static int close_nodes(void **state)
+{
+    (void)state;
+    ilk__quorum_close_nodes(&quorum);
     return 0;
 }
 
@@ -58,11 +92,105 @@ static void a_call_that_ends_at_the_close_may_name_all_nodes(void **state)
         why);
 }
 
+/* ---- one server under two names ------------------------------------------ */
+
+static void connect_node(size_t node)
+{
+    ilk__members_connected(&quorum.members, node);
+    is_asked[node] = 0;
+    ilk__quorum_fire_nodes(&quorum, ilk__now_ms());
+    assert_true(is_asked[node]);
+}
+
+/* It is a member, with this nonce. */
+static void joined(size_t node, const char *nonce)
+{
+    struct redisReader *reader = ilk__reader_new();
+    ilk__reply *reply = NULL;
+    char text[128];
+
+    snprintf(text, sizeof text,
+             "*7\r\n:%d\r\n:1\r\n:0\r\n:0\r\n:0\r\n$%zu\r\n%s\r\n:0\r\n",
+             ILK__CODE_STATE, strlen(nonce), nonce);
+    assert_non_null(reader);
+    assert_int_equal(ilk__reader_feed(reader, text, strlen(text), NULL),
+                     ILK_OK);
+    assert_int_equal(ilk__reader_next(reader, &reply, NULL), ILK_OK);
+    ilk__reader_free(reader);
+    (void)joins[node].ended(&quorum.nodes[node], joins[node].owner,
+                            &joins[node], reply);
+    ilk__reply_free(reply);
+}
+
+static void join_all(const char *first, const char *second, const char *third)
+{
+    const char *const nonces[NODES] = {first, second, third};
+
+    for (size_t i = 0; i < NODES; i++) {
+        connect_node(i);
+        joined(i, nonces[i]);
+    }
+}
+
+static void two_nodes_may_be_one_server(void **state)
+{
+    (void)state;
+    join_all("a", "b", "c");
+    assert_string_equal("", quorum.twice);
+    connect_node(1);
+    joined(1, "c");
+    assert_string_equal("10.0.0.2:6379 and 10.0.0.3:6379 are one server",
+                        quorum.twice);
+}
+
+static void they_are_two_again_when_both_have_said_so(void **state)
+{
+    (void)state;
+    join_all("a", "a", "c");
+    assert_true(quorum.twice[0]);
+    connect_node(1);
+    joined(1, "b");
+    assert_string_equal("", quorum.twice);
+}
+
+static void one_that_is_away_is_still_the_same(void **state)
+{
+    (void)state;
+    join_all("a", "a", "c");
+    ilk__members_lost(&quorum.members, 0);
+    connect_node(2);
+    joined(2, "c");
+    assert_true(quorum.twice[0]);
+    connect_node(0);
+    joined(0, "a");
+    assert_true(quorum.twice[0]);
+}
+
+static void of_two_pairs_the_other_one_is_found(void **state)
+{
+    (void)state;
+    join_all("a", "a", "a");
+    connect_node(2);
+    joined(2, "c");
+    assert_string_equal("10.0.0.1:6379 and 10.0.0.2:6379 are one server",
+                        quorum.twice);
+    connect_node(1);
+    joined(1, "b");
+    assert_string_equal("", quorum.twice);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, open_nodes, close_nodes)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_call_that_ends_at_the_close_may_name_all_nodes,
                                open_nodes),
+        TEST(two_nodes_may_be_one_server),
+        TEST(they_are_two_again_when_both_have_said_so),
+        TEST(one_that_is_away_is_still_the_same),
+        TEST(of_two_pairs_the_other_one_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
