@@ -39,16 +39,6 @@ static ilk_status take_fsync(ilk__quorum *quorum, ilk__span value,
                      value.len < 40 ? (int)value.len : 40, value.at);
 }
 
-/* A number that no other client has, for its ballots. */
-static ilk_status choose_proposer(ilk__quorum *quorum, ilk_error *err)
-{
-    uint64_t random;
-    ilk_status st = ilk__random(&random, sizeof random, err);
-
-    quorum->proposer = 1 + (int64_t)(random >> 16);
-    return st;
-}
-
 static ilk_status take_noquorum(ilk__quorum *quorum, ilk__span value,
                                 ilk_error *err)
 {
@@ -119,8 +109,6 @@ static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
     int64_t reply_ms;
     ilk_status st = ilk__token(token, ILK__CLIENT_ID_LEN, err);
 
-    if (st == ILK_OK)
-        st = choose_proposer(quorum, err);
     if (st)
         return st;
     snprintf(quorum->name, sizeof quorum->name, "interlock-quorum-%s", token);

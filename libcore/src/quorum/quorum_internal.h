@@ -208,9 +208,9 @@ struct ilk__quorum {
     ilk__attempt_list live, owed, dead;
     ilk__round *rounds; /* that wait for nodes */
     ilk__proposal *proposals;
-    int64_t proposer, last_counter; /* of ballots */
-    int keeps_registers;            /* there was a request for one */
-    int trusts_fsync;               /* fsync=trust */
+    int64_t last_counter; /* of a ballot */
+    int keeps_registers;  /* there was a request for one */
+    int trusts_fsync;     /* fsync=trust */
     char acceptor_list[ILK__ACCEPTOR_LIST + 1]; /* of a majority, or "" */
     ilk__adoption adoption;
     atomic_uint to_adopt; /* nodes, as bits; any thread sets them */

@@ -20,7 +20,9 @@
  *       +----------------------+      a greater ballot was promised
  *
  * Each ballot is prepared once, and never used again: its counter rises with each one
- * of this client, and its second number is this client's alone. A proposal without
+ * of the proposal, and its second number is the proposal's alone. So what one register's
+ * nodes have promised is of no matter for the others: a node whose number is spoilt is
+ * away for its register, and nothing else. A proposal without
  * enough replies begins again under another ballot, and finds itself in the history
  * of the state if it was chosen before. So does one whose nodes have another edition of
  * their list since they promised: a promise that was lost does not count in the next one
@@ -50,6 +52,9 @@ enum {
 };
 
 #define MEMORY_US (INT64_C(60) * 1000000)
+/* The most that scripts/quorum/quorum_register_prepare.lua lets a counter rise by. Half of
+ * it is enough for all steps of one proposal. */
+#define COUNTER_STEP (INT64_C(1) << 32)
 #define VERSIONS_END (ILK__SCRIPT_INT_MAX - 1)
 
 /* The acceptors' hash, and the lists of those who wait. */
@@ -77,7 +82,7 @@ struct ilk__proposal {
     int pause_ms;
     int reads, leaps;                  /* since it began, or paused */
     int64_t seen;                      /* the greatest counter of a promise */
-    int64_t counter;                   /* of the ballot */
+    int64_t counter, proposer;         /* of the ballot; 0: none yet */
     char list[ILK__ACCEPTOR_LIST + 1]; /* of the nodes that promise */
     int is_unsure; /* the change was sent, and may be chosen */
     int64_t base;  /* the version on which it was made first */
@@ -253,7 +258,7 @@ static void send_prepare(const ilk__proposal *one, ilk__command *command,
 {
     begin_command(one, command, ILK__SCRIPT_QUORUM_REGISTER_PREPARE, keys, 2);
     ilk__command_add_int(command, one->counter);
-    ilk__command_add_int(command, one->quorum->proposer);
+    ilk__command_add_int(command, one->proposer);
 }
 
 /* Those who watch are notified by a state that has another version. */
@@ -264,7 +269,7 @@ static void send_accept(const ilk__proposal *one, ilk__command *command,
 
     begin_command(one, command, ILK__SCRIPT_QUORUM_REGISTER_ACCEPT, keys, 4);
     ilk__command_add_int(command, one->counter);
-    ilk__command_add_int(command, one->quorum->proposer);
+    ilk__command_add_int(command, one->proposer);
     ilk__command_add_int(command, one->version);
     ilk__command_add_int(command, one->has_value);
     add_buf(command, &one->value);
@@ -303,16 +308,39 @@ static void read_nodes(ilk__proposal *one)
     send_round(one, ILK__SCRIPT_QUORUM_REGISTER_READ, send_read);
 }
 
-static void prepare(ilk__proposal *one)
+/* A number that no other proposal has. 0: there is none. */
+static int choose_proposer(ilk__proposal *one)
+{
+    uint64_t random;
+
+    if (!one->proposer && ilk__random(&random, sizeof random, NULL) == ILK_OK)
+        one->proposer = 1 + (int64_t)(random >> 16);
+    return one->proposer != 0;
+}
+
+/* The client's last counter is where proposals begin, so that they are seldom too small. A
+ * register that nobody has written yet must be able to rise to it. */
+static int64_t next_counter(const ilk__proposal *one)
 {
     ilk__quorum *quorum = one->quorum;
+    int64_t counter = one->counter > one->seen ? one->counter : one->seen;
 
-    if (quorum->last_counter < one->seen)
-        quorum->last_counter = one->seen;
+    if (counter < quorum->last_counter)
+        counter = quorum->last_counter;
     /* Others go on meanwhile: a ballot that was late would be late again. */
-    quorum->last_counter +=
-        1 + (int64_t)ilk__jitter(1 + LEAP * (uint32_t)one->leaps);
-    one->counter = quorum->last_counter;
+    counter += 1 + (int64_t)ilk__jitter(1 + LEAP * (uint32_t)one->leaps);
+    if (counter < COUNTER_STEP / 2)
+        quorum->last_counter = counter;
+    return counter;
+}
+
+static void prepare(ilk__proposal *one)
+{
+    if (!choose_proposer(one)) {
+        end_without_memory(one);
+        return;
+    }
+    one->counter = next_counter(one);
     choose_list(one);
     begin_round(one, PREPARES);
     send_round(one, ILK__SCRIPT_QUORUM_REGISTER_PREPARE, send_prepare);
@@ -351,14 +379,44 @@ static size_t count_open(const ilk__proposal *one)
     return number;
 }
 
-/* Another proposer has a greater ballot. */
-static void note_promises(ilk__proposal *one)
+static int is_stale(const ilk__reply *reply)
 {
+    return reply && ilk__script_code(reply) == ILK__CODE_STALE;
+}
+
+/* A majority of the nodes has promised no greater counter than this, as far as their
+ * replies say; one whose reply has yet to come may have promised nothing. */
+static int64_t promise_of_majority(const ilk__proposal *one)
+{
+    const size_t majority = ilk__quorum_majority(one->quorum);
+    int64_t promises[ILK__QUORUM_MOST];
+    size_t number = 0;
+
     for (size_t i = 0; i < one->quorum->count; i++) {
         const ilk__reply *reply = one->replies[i];
 
-        if (reply && ilk__script_code(reply) == ILK__CODE_STALE
-            && ilk__script_int(reply, 0) > one->seen)
+        if (is_stale(reply))
+            promises[number++] = ilk__script_int(reply, 0);
+        else if (one->asked[i])
+            promises[number++] = reply ? one->counter : 0;
+    }
+    if (number == 0)
+        return 0;
+    return ilk__nth_greatest(
+        promises, number, number < majority ? number : number - majority + 1);
+}
+
+/* Another proposer has a greater ballot: the next one is above that, unless a majority
+ * would refuse so great a step. Then the node's number is spoilt, and the others go on. */
+static void note_promises(ilk__proposal *one)
+{
+    const int64_t most = promise_of_majority(one) + COUNTER_STEP / 2;
+
+    for (size_t i = 0; i < one->quorum->count; i++) {
+        const ilk__reply *reply = one->replies[i];
+
+        if (is_stale(reply) && ilk__script_int(reply, 0) > one->seen
+            && ilk__script_int(reply, 0) <= most)
             one->seen = ilk__script_int(reply, 0);
     }
 }

@@ -2,7 +2,7 @@
 /*
  * ring_case.h -- a ring without servers: the test reads what is sent to them, and makes
  * their replies. A test that uses this has a comment line with its linker options:
- *     link: @support/../ring/ring_case.link
+ *     link: @support/node_calls.link
  */
 #ifndef ILK__RING_CASE_H
 #define ILK__RING_CASE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_ring_kv.c -- versions of values on several servers, and what a repeated put knows. */
-/* link: @support/../ring/ring_case.link */
+/* link: @support/node_calls.link */
 #include "ring_case.h"
 
 #include <string.h>

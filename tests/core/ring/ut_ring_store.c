@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_ring_store.c -- commits over several servers whose replies are lost, in any order. */
-/* link: @support/../ring/ring_case.link */
+/* link: @support/node_calls.link */
 #include "ring_case.h"
 
 #include <interlock/store.h>
