@@ -24,6 +24,8 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     report.raw["memory"] = found
     millions = WAITS / 1e6
     report.row("C: memory of all", found["c"]["bytes"] * millions, "MB", "<= 10")
+    waiting = found["c"]["bytes"] - found["c"]["idle_bytes"]
+    report.row("C: memory beyond that of idle handles", waiting * millions, "MB")
     report.row("Python: memory of all", found["python"]["bytes"] * millions, "MB")
     beyond = found["python"]["bytes"] - found["python"]["task_bytes"]
     what = "Python: memory beyond that of idle tasks"
