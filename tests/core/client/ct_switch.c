@@ -89,6 +89,7 @@ static int begin(void **state)
     (void)fixture_command(&one, "FLUSHALL");
     (void)fixture_command(&two, "FLUSHALL");
     atomic_store(&over, 0);
+    atomic_store(&port_read, 0);
     if (fake_sentinel_open(&sentinel, one.port) != 0)
         return -1;
     snprintf(url, sizeof url,
@@ -125,14 +126,16 @@ static void acquire(const char *name)
     ilk_lock_free(lock);
 }
 
-/* The keeper runs, and has subscribed. */
+/* The keeper runs, has subscribed, and has read the state before that: read later, it
+ * would undo a switch. */
 static void await_subscription(void)
 {
     int64_t until = fixture_now_ms() + patience(10000);
     int fd;
 
     assert_int_equal(ilk_client_notification_fd(client, &fd, NULL), ILK_OK);
-    while (atomic_load(&sentinel.subscribers) == 0) {
+    while (atomic_load(&sentinel.subscribers) == 0
+           || atomic_load(&port_read) == 0) {
         assert_true(fixture_now_ms() < until);
         fixture_sleep_ms(2);
     }
