@@ -147,6 +147,11 @@ size_t ilk__gateway_publish(ilk__gateway *gateway, ilk__span pattern,
     return core()->publish(gateway, pattern, channel, message);
 }
 
+void ilk__gateway_left_open(ilk__gateway *gateway)
+{
+    core()->left_open(gateway);
+}
+
 void ilk__gateway_wake(ilk__gateway *gateway)
 {
     core()->wake(gateway);

@@ -3,6 +3,7 @@
  * ct_gateway.c -- clients over the gateway, and a store in memory that replies
  * late, out of order, or not at all. ct_gateway_wire.c has its bytes.
  */
+#include "client/client.h"
 #include "gateway/gateway.h"
 
 #include "memory_backend.h"
@@ -138,6 +139,22 @@ static void a_crowd_excludes_each_other_when_replies_are_late(void **state)
 {
     (void)state;
     run_crowd("memory://?late=50&seed=1");
+}
+
+/* Late copies of commands are possible then, and the core has to reckon with them. */
+static void a_store_that_closes_no_connection_leaves_no_order(void **state)
+{
+    ilk_client *client = open_client("memory://?leave=1");
+    ilk_lock *lock = open_lock(client, "left");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_true(ilk__lanes_in_order(client->lanes));
+    assert_ok(ilk_lock_acquire(lock, patience(2000), &err), &err);
+    assert_ok(ilk_lock_release(lock, &err), &err);
+    assert_false(ilk__lanes_in_order(client->lanes));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
 }
 
 static void a_crowd_excludes_each_other_when_work_is_reordered(void **state)
@@ -370,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crowd_excludes_each_other),
         cmocka_unit_test(a_crowd_excludes_each_other_when_replies_are_late),
+        cmocka_unit_test(a_store_that_closes_no_connection_leaves_no_order),
         cmocka_unit_test(a_crowd_excludes_each_other_when_work_is_reordered),
         cmocka_unit_test(a_crowd_excludes_each_other_when_work_is_repeated),
         cmocka_unit_test(a_crowd_excludes_each_other_when_replies_are_lost),

@@ -44,7 +44,7 @@ typedef struct work {
 typedef struct memory {
     struct memory *next;
     ilk__gateway *gateway;
-    unsigned slow, late, lose, repeat, seed;
+    unsigned slow, late, lose, leave, repeat, seed;
     subscription channels[CHANNELS];
     size_t channel_count;
     message *messages, **last_message;
@@ -283,6 +283,8 @@ static void execute(memory *self, const ilk__gateway_request *request,
 static void finish(memory *self, ilk__gateway_request *request,
                    const ilk__buf *reply, int no_memory)
 {
+    if (request->script >= 0 && self->leave)
+        ilk__gateway_left_open(self->gateway);
     if (no_memory)
         ilk__gateway_reply_error(request, "OOM no memory for the reply");
     else if (request->script >= 0 && draw(self, self->lose, &lies.lost))
@@ -439,6 +441,7 @@ static ilk_status open_memory(void **out, ilk__gateway *gateway,
     self->slow = share(url, "slow=");
     self->late = share(url, "late=");
     self->lose = share(url, "lose=");
+    self->leave = share(url, "leave=");
     self->repeat = share(url, "repeat=");
     self->seed = share(url, "seed=");
     pthread_mutex_lock(&mutex);

@@ -2,7 +2,7 @@
 /*
  * memory_backend.h -- a backend whose store is in this process.
  *
- *     memory://[/path][?slow=%][&late=%][&lose=%][&repeat=%][&seed=n]
+ *     memory://[/path][?slow=%][&late=%][&lose=%][&leave=1][&repeat=%][&seed=n]
  *
  * All clients of the process share the store. A URL with a path makes it answer
  * plain commands on a socket there as well, until the process ends
@@ -11,6 +11,7 @@
  *     slow      executed up to SLOW_MS after it was called
  *     late      executed at once, with a reply up to SLOW_MS later
  *     lose      executed, then the connection breaks: the reply is lost
+ *     leave     with the first request it says that it may have left a connection open
  *     repeat    executed twice, with the first reply: a late copy
  */
 #ifndef ILK__MEMORY_BACKEND_H

@@ -255,9 +255,12 @@ void ilk__cluster_break(ilk__cluster_node *node, const char *why)
     lose(node);
 }
 
-/* The login has closed the connection before it, so nothing is in doubt. */
+/* The login has closed the connection before it, so nothing is in doubt; where it may
+ * not, the core has to know. */
 static void came_up(ilk__cluster_node *node)
 {
+    if (node->requests.left_open)
+        ilk__gateway_left_open(node->cluster->gateway);
     node->has_failed = 0;
     ilk__error_clear(&node->why);
     node->has_doubt = 0;

@@ -105,6 +105,7 @@ static const ilk__backend_services services = {
     .contact_made = ilk__gateway_contact_made,
     .publish = ilk__gateway_publish,
     .wake = ilk__gateway_wake,
+    .left_open = ilk__gateway_left_open,
 };
 
 /* All that an object has, so that its other scheme does not load it again. */

@@ -160,6 +160,11 @@ void ilk__gateway_contact_made(ilk__gateway_request *request);
 /* Messages may have been missed: close the connections that have subscriptions,
  * which the core opens again. */
 void ilk__gateway_break_subscribers(ilk__gateway *gateway);
+/* A connection to the store that broke may still be open there, and its last commands may
+ * be executed late, because the store's user may not close it. The core must not believe
+ * that a new connection has closed the one before: all its connections are closed once,
+ * and the gateway closes no other connection for it any more. */
+void ilk__gateway_left_open(ilk__gateway *gateway);
 
 /* Send a message of a channel to this client's subscribers of the channel, or of
  * a pattern that matches it (else `pattern.at` is NULL). Returns how many. */

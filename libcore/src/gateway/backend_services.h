@@ -33,6 +33,7 @@ typedef struct ilk__backend_services {
     size_t (*publish)(ilk__gateway *gateway, ilk__span pattern,
                       ilk__span channel, ilk__span message);
     void (*wake)(ilk__gateway *gateway);
+    void (*left_open)(ilk__gateway *gateway);
 } ilk__backend_services;
 
 /*

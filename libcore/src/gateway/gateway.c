@@ -78,6 +78,16 @@ void ilk__gateway_break_subscribers(ilk__gateway *gateway)
             gateway->sessions[i]->broken = 1;
 }
 
+void ilk__gateway_left_open(ilk__gateway *gateway)
+{
+    if (gateway->leaves_open)
+        return;
+    gateway->leaves_open = 1;
+    for (size_t i = 0; i < ILK__GATEWAY_SESSIONS; i++)
+        if (gateway->sessions[i])
+            gateway->sessions[i]->broken = 1;
+}
+
 /* ---- the loop ----------------------------------------------------------- */
 
 void ilk__gateway_wake(ilk__gateway *gateway)

@@ -98,6 +98,7 @@ struct ilk__gateway {
     int64_t identities[ILK__GATEWAY_SESSIONS];      /* of the descriptors */
     int64_t last_id;
     int64_t watched_until; /* the program has closed descriptors */
+    int leaves_open;       /* see ilk__gateway_left_open() */
     ilk__table tokens;
     ilk__session_request *ready, *last_ready; /* to be called */
     ilk__session_request *orphans; /* begun, and their connection is closed */

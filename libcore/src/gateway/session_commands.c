@@ -134,6 +134,9 @@ static void client(ilk__session_request *request)
     } else if (is_at(request, 1, "SETNAME")) {
         set_name(request->session, text_at(request, 2));
         ilk__session_request_put(request, "+OK\r\n");
+    } else if (request->gateway->leaves_open) {
+        ilk__session_request_put(
+            request, "-NOPERM the store's user may not close connections\r\n");
     } else if (is_at(request, 1, "LIST") && is_at(request, 2, "ID")) {
         list_sessions(request);
     } else if (is_at(request, 1, "KILL") && is_at(request, 2, "ID")) {
