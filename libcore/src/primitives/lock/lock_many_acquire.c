@@ -130,7 +130,7 @@ static const ilk__op_type many_give_back = {
 static ilk__release prepare_give_back(ilk_lock_many *many)
 {
     for (size_t i = 0; i < many->count; i++) {
-        ilk__waiter_cancel(&many->locks[i]->hold.waiter);
+        ilk__waiter_end_suspended(&many->locks[i]->hold.waiter);
         ilk__lease_end(&many->locks[i]->hold.lease);
     }
     many->hold.suspended = 0;
