@@ -205,18 +205,8 @@ class Queue(QueueBase):
         def reserve(handle: Any, left: int, err: Any) -> int:
             return int(lib.ilk_queue_reserve(out, handle, left, span, err))
 
-        job = None
-        try:
-            if not self._wait(reserve, timeout):
-                return None
-            taken, out[0] = out[0], ffi.NULL
-            job = ffi.gc(taken, lib.ilk_job_free)
-            return Job(self._client, job)
-        except BaseException:
-            if job is not None or out[0] != ffi.NULL:
-                give_back(job or out[0])
-            lib.ilk_job_free(out[0])
-            raise
+        job = self._take(out, reserve, timeout, lib.ilk_job_free, give_back)
+        return None if job is None else Job(self._client, job)
 
     @contextlib.contextmanager
     def job(self, timeout: Seconds | None = 0, lease: Seconds = 30.0) -> Iterator[Job]:
@@ -266,18 +256,8 @@ class Queue(QueueBase):
                 lib.ilk_queue_reserve_many(out, handle, count, left, span, before, err)
             )
 
-        batch = None
-        try:
-            if not self._wait(reserve, timeout):
-                return None
-            taken, out[0] = out[0], ffi.NULL
-            batch = ffi.gc(taken, lib.ilk_batch_free)
-            return Batch(self._client, batch)
-        except BaseException:
-            if batch is not None or out[0] != ffi.NULL:
-                give_back_all(batch or out[0])
-            lib.ilk_batch_free(out[0])
-            raise
+        batch = self._take(out, reserve, timeout, lib.ilk_batch_free, give_back_all)
+        return None if batch is None else Batch(self._client, batch)
 
     def adopt(self, token: str | bytes) -> Job:
         """Return the job of a message that another handle or process has reserved.
@@ -294,6 +274,31 @@ class Queue(QueueBase):
         Raises: InvalidError. Blocks: no. Thread: any thread.
         """
         return Job(self._client, self._adopted(token))
+
+    def _take(
+        self,
+        out: Any,
+        reserve: Callable[..., int],
+        timeout: Seconds | None,
+        free: Callable[[Any], None],
+        give_back: Callable[[Any], None],
+    ) -> Any:
+        """Return what ``reserve`` puts into ``out``; None when nothing came in time.
+
+        After an exception, which a signal handler may raise at any moment, it is
+        given back.
+        """
+        taken = None
+        try:
+            if self._wait(reserve, timeout):
+                raw, out[0] = out[0], ffi.NULL
+                taken = ffi.gc(raw, free)
+        except BaseException:
+            if taken is not None or out[0] != ffi.NULL:
+                give_back(taken or out[0])
+            free(out[0])
+            raise
+        return taken
 
     def _wait(self, function: Callable[..., int], timeout: Seconds | None) -> bool:
         return wait_in_c(
