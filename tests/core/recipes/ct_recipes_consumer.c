@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -346,11 +347,54 @@ static void one_taken_for_dead_is_told(void **state)
     settle(consumer, ILK_RECIPES_DONE, ILK_OK);
 }
 
+static int info_number(const char *section, const char *key)
+{
+    const char *at = strstr(fixture_command(&fx, "INFO %s", section), key);
+
+    assert_non_null(at);
+    return atoi(at + strlen(key));
+}
+
+static void *pop_for_ever(void *context)
+{
+    ilk_items *items = NULL;
+
+    return (void *)(intptr_t)ilk_consumer_pop(&items, context, -1, NULL);
+}
+
+/* The server takes no connection more, so there is none to block on. */
+static void without_a_connection_to_block_on_it_pauses_and_can_be_stopped(
+    void **state)
+{
+    ilk_items *items = NULL;
+    ilk_error err = {0};
+    int connects;
+    pthread_t thread;
+    void *status;
+
+    (void)state;
+    assert_status(ILK_EBUSY, ilk_consumer_pop(&items, consumer, 0, &err));
+    await_text("CLIENT LIST TYPE pubsub", "interlock-");
+    fixture_command(&fx, "CONFIG SET maxclients %d",
+                    info_number("clients", "connected_clients:"));
+    fixture_command(&fx, "CONFIG RESETSTAT");
+    assert_status(ILK_ETIMEOUT, ilk_consumer_pop(&items, consumer, 500, &err));
+    connects = info_number("stats", "rejected_connections:");
+    assert_in_range(connects, 1, 40); /* two lists, and a pause of 50 ms */
+    assert_int_equal(0, pthread_create(&thread, NULL, pop_for_ever, consumer));
+    fixture_sleep_ms(200);
+    ilk_client_stop(client);
+    assert_int_equal(0, pthread_join(thread, &status));
+    assert_int_equal(ILK_ECANCELLED, (ilk_status)(intptr_t)status);
+    fixture_command(&fx, "CONFIG SET maxclients 1000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define CONSUMER(name) cmocka_unit_test_setup_teardown(name, begin, end)
-        CONSUMER(urgent_lists_come_first_and_messages_are_settled),
+        #define CONSUMER(name) cmocka_unit_test_setup_teardown(name, begin, end)
+            CONSUMER(urgent_lists_come_first_and_messages_are_settled),
+        CONSUMER(without_a_connection_to_block_on_it_pauses_and_can_be_stopped),
         CONSUMER(nothing_in_time_is_told),
         CONSUMER(a_push_of_others_wakes_it),
         CONSUMER(a_broken_connection_loses_nothing),
