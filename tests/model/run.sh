@@ -499,6 +499,10 @@ breaks "control: recovery that writes no decision" two_phase safety \
     "-DBROKEN_UNWRITTEN" "was_dropped"
 breaks "control: a decision removed before all have ended" two_phase safety \
     "-DBROKEN_REMOVES" "was_dropped"
+breaks "control: a repeated commit that is refused drops its intents" \
+    two_phase safety "-DBROKEN_DROPS" "was_dropped"
+breaks "control: a repeated commit says that nothing was written" \
+    two_phase safety "-DBROKEN_GIVES_UP" "was_dropped"
 breaks "control: a server that does not remember the end" two_phase safety \
     "-DBROKEN_FORGETS" "was_dropped"
 

@@ -12,6 +12,10 @@
  * decides cas(none -> abort), obeys what it finds, and finishes. So no intent ends by time,
  * and none stays. A request may be executed once more, or late: `copies`.
  *
+ * When the reply to its decision is lost the coordinator may begin anew, and meet a refusal
+ * then. It drops nothing before it knows what was decided. Where it cannot ask, it says
+ * that nothing was written, and goes; but only if it has never sent a decision.
+ *
  * The coordinator removes the decision when every finish was answered. Nobody else does: it
  * may have yet to decide.
  */
@@ -23,7 +27,7 @@
 #endif
 #define RECOVERERS 2
 
-#define BRANCHES 6
+#define BRANCHES 8
 #include "reached.pml"
 
 mtype = { NONE, COMMIT, ABORT };        /* decisions, and what the client is told */
@@ -127,6 +131,20 @@ end:
         wants = ABORT; step = DECIDES }
     :: atomic { !dead && step == DECIDES && !was_sent ->
         decide(wants); was_sent = true } /* the reply may be lost */
+    :: atomic { !dead && step == DECIDES && was_sent ->
+        REACH(6);
+        step = PREPARES; prepared = 0; refused = 0 } /* it was */
+#ifdef BROKEN_GIVES_UP
+    :: atomic { !dead && (step == PREPARES || step == DECIDES) ->
+#else
+    :: atomic { !dead && (step == PREPARES || step == DECIDES) && !was_sent ->
+#endif
+        REACH(7);
+        told = ABORT; dead = true }
+#ifdef BROKEN_DROPS
+    :: atomic { !dead && step == PREPARES && refused != 0 ->
+        told = ABORT; step = FINISHES }
+#endif
     :: atomic { !dead && step == DECIDES && was_sent ->
         decide(wants);
         told = decision;
