@@ -392,8 +392,8 @@ static void without_a_connection_to_block_on_it_pauses_and_can_be_stopped(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        #define CONSUMER(name) cmocka_unit_test_setup_teardown(name, begin, end)
-            CONSUMER(urgent_lists_come_first_and_messages_are_settled),
+#define CONSUMER(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        CONSUMER(urgent_lists_come_first_and_messages_are_settled),
         CONSUMER(without_a_connection_to_block_on_it_pauses_and_can_be_stopped),
         CONSUMER(nothing_in_time_is_told),
         CONSUMER(a_push_of_others_wakes_it),
