@@ -62,6 +62,14 @@ static int in_doubt(const ilk__settlement *settlement)
     return 0;
 }
 
+static int are_all_settled(const ilk_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (atomic_load(&batch->jobs[i].state) != ILK__JOB_SETTLED)
+            return 0;
+    return 1;
+}
+
 static void open_again(const ilk__settlement *settlement)
 {
     set_states(settlement, ILK__JOB_OPEN);
@@ -93,29 +101,61 @@ static ilk_status write_settlement(ilk__settlements *settlements,
     return ilk__buf_add(&settlements->text, reason, reason_len);
 }
 
-ilk_status ilk__settlements_add(ilk__settlements *settlements, ilk_batch *batch,
-                                ilk__settlement_kind kind, size_t from,
-                                size_t to, int64_t delay_ms, const void *reason,
-                                size_t reason_len, ilk_error *err)
+/* Takes these messages, all or none. Another thread may settle one of them at the same
+ * time. */
+static int take(ilk_batch *batch, size_t from, size_t to)
 {
+    for (size_t i = from; i <= to; i++) {
+        int32_t open = ILK__JOB_OPEN;
+
+        if (atomic_compare_exchange_strong(&batch->jobs[i - 1].state, &open,
+                                           ILK__JOB_SETTLING))
+            continue;
+        for (size_t taken = from; taken < i; taken++)
+            atomic_store(&batch->jobs[taken - 1].state, ILK__JOB_OPEN);
+        return 0;
+    }
+    return 1;
+}
+
+/* Adds one for messages that were taken. If that fails, they are open again. */
+static ilk_status add(ilk__settlements *settlements, ilk_batch *batch,
+                      ilk__settlement_kind kind, size_t from, size_t to,
+                      int64_t delay_ms, const void *reason, size_t reason_len,
+                      ilk_error *err)
+{
+    const ilk__settlement added = {.batch = batch, .from = from, .to = to};
     ilk__settlement *settlement = make_room(settlements);
     int32_t size = (int32_t)(to - from + 1), before;
 
-    if (!settlement)
+    if (!settlement) {
+        set_states(&added, ILK__JOB_OPEN);
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    *settlement = (ilk__settlement){.batch = batch, .from = from, .to = to};
+    }
+    *settlement = added;
     settlement->sure_until = atomic_load(&batch->lease.deadline);
     before = atomic_fetch_sub(&batch->open, size);
     if (write_settlement(settlements, settlement, kind,
                          before == size ? batch->count : 0, delay_ms, reason,
                          reason_len)) {
         atomic_fetch_add(&batch->open, size);
+        set_states(settlement, ILK__JOB_OPEN);
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     }
-    set_states(settlement, ILK__JOB_SETTLING);
     settlement->text_end = ilk__buf_len(&settlements->text);
     settlements->count++;
     return ILK_OK;
+}
+
+ilk_status ilk__settlements_add(ilk__settlements *settlements, ilk_batch *batch,
+                                ilk__settlement_kind kind, size_t from,
+                                size_t to, int64_t delay_ms, const void *reason,
+                                size_t reason_len, ilk_error *err)
+{
+    if (!take(batch, from, to))
+        return ilk__fail(err, ILK_ENOTOWNER, "the message is finished already");
+    return add(settlements, batch, kind, from, to, delay_ms, reason, reason_len,
+               err);
 }
 
 ilk_status ilk__settlements_add_open(ilk__settlements *settlements,
@@ -126,14 +166,12 @@ ilk_status ilk__settlements_add_open(ilk__settlements *settlements,
     size_t from = 0;
 
     for (size_t i = 1; i <= batch->count + 1 && st == ILK_OK; i++) {
-        int open = i <= batch->count
-                   && atomic_load(&batch->jobs[i - 1].state) == ILK__JOB_OPEN;
+        int taken = i <= batch->count && take(batch, i, i);
 
-        if (open && !from)
+        if (taken && !from)
             from = i;
-        if (!open && from) {
-            st = ilk__settlements_add(settlements, batch, kind, from, i - 1, 0,
-                                      NULL, 0, err);
+        if (!taken && from) {
+            st = add(settlements, batch, kind, from, i - 1, 0, NULL, 0, err);
             from = 0;
         }
     }
@@ -175,7 +213,7 @@ static void count_reply(ilk__settlements *settlements,
         return;
     }
     set_states(settlement, ILK__JOB_SETTLED);
-    if (atomic_load(&batch->open) == 0)
+    if (are_all_settled(batch)) /* one that is on its way may be open again */
         ilk__lease_end(&batch->lease);
     if (missing <= 0 || (repeated && op->now < settlement->sure_until))
         return;

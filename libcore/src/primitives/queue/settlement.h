@@ -37,8 +37,8 @@ typedef struct ilk__settlements {
 
 void ilk__settlements_free(ilk__settlements *settlements); /* its content */
 
-/* Adds one for the messages from..to, none of which may have been settled.
- * ILK_ENOMEM: nothing was added. */
+/* Adds one for the messages from..to. ILK_ENOTOWNER: one of them is settled, or is being
+ * settled by another thread; ILK_ENOMEM. Nothing was added then. */
 ilk_status ilk__settlements_add(ilk__settlements *settlements, ilk_batch *batch,
                                 ilk__settlement_kind kind, size_t from,
                                 size_t to, int64_t delay_ms, const void *reason,

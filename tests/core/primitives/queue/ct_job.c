@@ -3,6 +3,7 @@
 #include "fork_case.h"
 #include "queue_case.h"
 
+#include "primitives/queue/settlement.h"
 #include "proxy_case.h"
 
 #include <pthread.h>
@@ -169,6 +170,75 @@ static void batch_is_finished_job_by_job_and_together(void **state)
     assert_status(ILK_OK, ilk_batch_ack(batch, &err));
     assert_int_equal(0, count_of(queue, ILK_QUEUE_N_TAKEN));
     assert_int_equal(0, fixture_int(&fx, "EXISTS ilk:queue:leases:{mail}"));
+    ilk_batch_free(batch);
+    ilk_queue_free(queue);
+}
+
+static void *ack_alone(void *job)
+{
+    return (void *)(intptr_t)ilk_job_ack(job, NULL);
+}
+
+/* A message is finished by one of two threads, and the other one's call has no reason to
+ * speak of a loss. */
+static void job_and_its_batch_are_finished_at_once(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+
+    (void)state;
+    for (int i = 0; i < OFTEN(300); i++) {
+        ilk_batch *batch = NULL;
+        ilk_job *job = NULL;
+        pthread_t thread;
+        void *alone;
+
+        push(queue, "a");
+        assert_status(
+            ILK_OK, ilk_queue_reserve_many(&batch, queue, 1, 0, 0, NULL, &err));
+        assert_status(ILK_OK, ilk_batch_job(&job, batch, 0, &err));
+        assert_int_equal(0, pthread_create(&thread, NULL, ack_alone, job));
+        assert_status(ILK_OK, ilk_batch_ack(batch, &err));
+        assert_int_equal(0, pthread_join(thread, &alone));
+        if ((ilk_status)(intptr_t)alone != ILK_OK)
+            assert_int_equal(ILK_ENOTOWNER, (ilk_status)(intptr_t)alone);
+        ilk_job_free(job);
+        ilk_batch_free(batch);
+    }
+    assert_int_equal(OFTEN(300), count_of(queue, ILK_QUEUE_N_FINISHED));
+    ilk_queue_free(queue);
+}
+
+/* As two threads do it, step by step. */
+static void settlements_of_one_batch_at_once(void **state)
+{
+    const void *data[] = {"a", "b"};
+    const size_t lens[] = {1, 1};
+    ilk_queue *queue = open_queue("mail");
+    ilk__settlements first = {0}, second = {0};
+    ilk_batch *batch = NULL;
+    ilk_job *job = NULL;
+    ilk_error err = {0};
+    ilk__op op = {0};
+
+    (void)state;
+    ilk_queue_push_many(NULL, queue, data, lens, 2, NULL, NULL);
+    assert_status(ILK_OK,
+                  ilk_queue_reserve_many(&batch, queue, 2, 0, 0, NULL, &err));
+    assert_status(ILK_OK, ilk_batch_job(&job, batch, 0, &err));
+    assert_status(ILK_OK,
+                  ilk__settlements_add(&first, batch, ILK__SETTLE_FAILED, 1, 1,
+                                       0, NULL, 0, &err));
+    assert_status(ILK_ENOTOWNER,
+                  ilk__settlements_add(&second, batch, ILK__SETTLE_DONE, 1, 2,
+                                       0, NULL, 0, &err));
+    assert_status(ILK_OK, ilk__settlements_add_open(&second, batch,
+                                                    ILK__SETTLE_DONE, &err));
+    assert_int_equal(1, second.count);
+    assert_int_equal(1, ilk__settlements_reply(&second, &op, "1"));
+    ilk__settlements_unanswered(&first); /* so the lease goes on */
+    assert_true(ilk_job_remaining_ms(job) > 0);
+    ack(job);
     ilk_batch_free(batch);
     ilk_queue_free(queue);
 }
@@ -483,6 +553,8 @@ int main(void)
         TEST(extending_keeps_it),
         TEST(renewal_keeps_it),
         TEST(batch_is_finished_job_by_job_and_together),
+        TEST(job_and_its_batch_are_finished_at_once),
+        TEST(settlements_of_one_batch_at_once),
         TEST(batch_is_acknowledged_with_the_next),
         TEST(job_outlives_queue_and_client_handles),
         TEST(child_may_not_finish_the_parents),
