@@ -74,8 +74,8 @@ ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
         if (node->url.port == port && strcmp(node->url.host, host) == 0)
             return node;
     }
-    own = ilk__strdup(
-        host); /* first: it may be that of a node that is replaced */
+    /* Copied first: HOST may be the name of the node that is replaced. */
+    own = ilk__strdup(host);
     node = own ? place_for(cluster) : NULL;
     if (!node) {
         ilk__free(own);

@@ -153,7 +153,7 @@ static void begin_anew_or_fail(ilk__acquire_request *self)
             ilk__fail(request->err, ILK_EBUSY, "%s", ilk_strerror(ILK_EBUSY)));
         return;
     }
-    self->hold->waiter.goes_on = 1;
+    self->hold->waiter.keeps_cancel = 1;
     await_lease(self);
 }
 
@@ -333,7 +333,7 @@ static void acquire(ilk__acquire_request *self)
     ilk_status st;
 
     ilk__lease_end(&hold->lease);
-    hold->waiter.goes_on = 0;
+    hold->waiter.keeps_cancel = 0;
     self->once = self->timeout_ms == 0;
     self->deadline = ilk__deadline(self->once ? opts->connect_timeout_ms
                                                     + opts->reply_timeout_ms

@@ -408,7 +408,7 @@ ilk__act ilk__wait_start(ilk__op *op)
     ilk__waiter *waiter = op->subject;
     ilk_status st;
 
-    if (!waiter->goes_on)
+    if (!waiter->keeps_cancel)
         atomic_store(&waiter->cancelled, 0);
     if (is_stopped(op, waiter))
         return resume(waiter) ? stop(op) : finish(op, ILK_ECANCELLED);

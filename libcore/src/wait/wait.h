@@ -98,7 +98,7 @@ typedef struct ilk__waiter {
     int enqueues;  /* how many times this wait has sent ENQUEUE */
     ilk__parker parker;
     _Atomic int cancelled;
-    int goes_on; /* the next start goes on with a wait that may be cancelled already */
+    int keeps_cancel; /* a cancel from before the next start counts for it too */
 
     /* the outcome */
     int64_t fence, began, granted_ms;

@@ -201,11 +201,11 @@ static void a_cancel_ends_the_pause_before_a_copy(void **state)
 }
 
 /* A hold was lost at its confirmation, and the acquire waits again. */
-static void a_cancel_before_a_wait_that_goes_on_counts(void **state)
+static void a_cancel_before_a_wait_that_keeps_it_counts(void **state)
 {
     (void)state;
     shared.inbox = ILK__INBOX_NONE;
-    me.waiter.goes_on = 1;
+    me.waiter.keeps_cancel = 1;
     ilk__waiter_cancel(&me.waiter);
 
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
@@ -524,7 +524,7 @@ int main(void)
         TEST(a_deadline_that_passed_before_the_answer_ends_it),
         TEST(a_cancelled_wait_leaves),
         TEST(a_cancel_ends_the_pause_before_a_copy),
-        TEST(a_cancel_before_a_wait_that_goes_on_counts),
+        TEST(a_cancel_before_a_wait_that_keeps_it_counts),
         TEST(a_wait_that_cannot_send_for_want_of_memory_leaves),
         TEST(a_cancel_for_the_inbox_ends_it_without_a_word),
         TEST(a_cancel_just_before_the_inbox_opens_is_not_forgotten),

@@ -381,8 +381,8 @@ void ilk__lock_many_acquire(ilk__acquire_request *self)
         ilk__waiter *waiter = &many->locks[i]->hold.waiter;
 
         atomic_store(&waiter->cancelled, 0);
-        waiter->goes_on =
-            1; /* a cancel is for all names, also before their wait */
+        /* A cancel is for all names, also for those not waited for yet. */
+        waiter->keeps_cancel = 1;
     }
     if (!self->once && ilk__shared_is_stopped(self->request.client->shared)) {
         end_without(&self->request, ilk__fail(self->request.err, ILK_ECANCELLED,
