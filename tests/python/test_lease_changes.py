@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import interlock
@@ -150,10 +151,19 @@ def test_a_repeated_release_of_what_was_held_is_true(own_server, proxy, kind, na
         assert proxy.was_kept.is_set()
 
 
+def sources(server):
+    """How many scripts the server was sent with their source."""
+    stats = server.call("INFO", "commandstats")
+    found = re.search(rb"cmdstat_eval:calls=(\d+)", stats)
+    return int(found[1]) if found else 0
+
+
 def test_detach_comes_after_the_last_renewal(own_server, name):
+    """Also when the server lacks the renewal's script: nothing more is sent then."""
     with interlock.connect(own_server.unix_url) as client:
         lock = client.lock(name, ttl=3)
         lock.acquire()
+        before = sources(own_server)
         own_server.call("CLIENT", "PAUSE", "1500", "WRITE")
         sent = client.stats().commands
         wait_until(lambda: client.stats().commands > sent)
@@ -162,5 +172,6 @@ def test_detach_comes_after_the_last_renewal(own_server, name):
         own_server.call("PEXPIRE", name, "700")
         time.sleep(0.05)
         assert own_server.call("PTTL", name) <= 700
+        assert sources(own_server) == before
         assert client.stats().renewals == renewals
         assert client.lock(name).adopt(token)

@@ -166,9 +166,10 @@ void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
     ilk__shared_unlock(shared);
 }
 
-/* Wait until no renewal is in flight. Its deadline is cut, so that it is not
- * retransmitted. The mutex is held, and released while waiting. When the client is
- * closed, the keeper may end before the renewal does: ILK_ECLOSED. */
+/* Wait until no renewal is in flight. It sends nothing more, not even the source of a
+ * script that the server lacks, and what it has sent gets its reply. The mutex is held,
+ * and released while waiting. When the client is closed, the keeper may end before the
+ * renewal does: ILK_ECLOSED. */
 static ilk_status await_renewal(ilk__lease *lease, ilk__parker *parker,
                                 ilk_error *err)
 {
@@ -177,7 +178,7 @@ static ilk_status await_renewal(ilk__lease *lease, ilk__parker *parker,
 
     if (!renewal)
         return ILK_OK;
-    renewal->inflight.op.deadline = 0;
+    renewal->inflight.closed = 1;
     renewal->waiting = parker;
     while (lease->renewal && !shared->closed) {
         ilk__shared_unlock(shared);

@@ -322,14 +322,15 @@ static void *detach(void *out)
 
 static void await_detaching(const ilk__inflight *renewal)
 {
-    int64_t last = fixture_now_ms() + patience(10000), cut;
+    int64_t last = fixture_now_ms() + patience(10000);
+    int is_closed;
 
     do {
         ilk__shared_lock(&shared);
-        cut = renewal->op.deadline;
+        is_closed = renewal->closed;
         ilk__shared_unlock(&shared);
         assert_true(fixture_now_ms() < last);
-    } while (cut != 0);
+    } while (!is_closed);
 }
 
 /* Otherwise the renewal would prolong a hold that is somebody else's by then. */
