@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-void ilk__node_calls_init(ilk__node_calls *calls, const ilk__target *target,
-                          void *node)
+void ilk__node_calls_init(ilk__node_calls *calls, ilk__gateway *gateway,
+                          const ilk__target *target, void *node)
 {
-    *calls = (ilk__node_calls){.node = node};
+    *calls = (ilk__node_calls){.gateway = gateway, .node = node};
     ilk__async_conn_init(&calls->connection, target);
     calls->connection.carries_commands = 1;
     calls->connection.wanted = 1;
@@ -117,7 +117,10 @@ ilk__node_calls_event ilk__node_calls_next(ilk__node_calls *calls,
 
         switch (ilk__async_conn_next(&calls->connection, out_reply)) {
         case ILK__ASYNC_CONN_NOTHING: return ILK__NODE_CALLS_NOTHING;
-        case ILK__ASYNC_CONN_CAME_UP: return ILK__NODE_CALLS_CAME_UP;
+        case ILK__ASYNC_CONN_CAME_UP:
+            if (calls->connection.left_open)
+                ilk__gateway_left_open(calls->gateway);
+            return ILK__NODE_CALLS_CAME_UP;
         case ILK__ASYNC_CONN_LOST:
             return was_up ? ILK__NODE_CALLS_LOST : ILK__NODE_CALLS_FAILED;
         case ILK__ASYNC_CONN_REPLY:

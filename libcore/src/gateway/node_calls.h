@@ -9,6 +9,7 @@
 #ifndef ILK__NODE_CALLS_H
 #define ILK__NODE_CALLS_H
 
+#include "backend.h"
 #include "redis/async_conn.h"
 #include "redis/script.h"
 
@@ -30,6 +31,7 @@ struct ilk__node_call {
 };
 
 typedef struct ilk__node_calls {
+    ilk__gateway *gateway;
     ilk__async_conn connection;
     size_t polled_at; /* its place among the descriptors of this turn */
     ilk__node_call *first, *last;
@@ -45,9 +47,10 @@ typedef enum ilk__node_calls_event {
     ILK__NODE_CALLS_FAILED /* it could not be opened, or was broken off */
 } ilk__node_calls_event;
 
-/* The connection is wanted from now on; the target is borrowed. */
-void ilk__node_calls_init(ilk__node_calls *calls, const ilk__target *target,
-                          void *node);
+/* The connection is wanted from now on; gateway and target are borrowed. The gateway
+ * learns of connections that the node's user may not close. */
+void ilk__node_calls_init(ilk__node_calls *calls, ilk__gateway *gateway,
+                          const ilk__target *target, void *node);
 
 /* Send the command, which is freed; NULL: there will be no reply. ILK__SCRIPT_NONE: it is
  * no script. */

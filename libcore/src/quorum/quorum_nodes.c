@@ -35,7 +35,7 @@ ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
     node->target = (ilk__target){.url = &node->url,
                                  .name = quorum->name,
                                  .connect_timeout_ms = quorum->connect_ms};
-    ilk__node_calls_init(&node->calls, &node->target, node);
+    ilk__node_calls_init(&node->calls, quorum->gateway, &node->target, node);
     ilk__node_messages_init(&node->messages, &node->target, &quorum->channels);
     return ILK_OK;
 }

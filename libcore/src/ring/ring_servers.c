@@ -69,7 +69,8 @@ static void begin(ilk__ring_server *server)
     server->target = (ilk__target){.url = &server->url,
                                    .name = ring->name,
                                    .connect_timeout_ms = ring->connect_ms};
-    ilk__node_calls_init(&server->calls, &server->target, server);
+    ilk__node_calls_init(&server->calls, ring->gateway, &server->target,
+                         server);
 }
 
 /* Their numbers are those of their names in order. The list is named by its hash, by which
