@@ -22,7 +22,9 @@ enum {
                                        node's number */
     ILK__CLUSTER_REFUSALS = 5,      /* redirections in a row, then a pause */
     ILK__CLUSTER_SILENCE_MS = 1000, /* of a node: ask others for the slots */
-    ILK__CLUSTER_TRIED = 1024       /* tokens of reserves over several slots */
+    ILK__CLUSTER_IDLE_MS =
+        10000,                /* a node without slots keeps its connections */
+    ILK__CLUSTER_TRIED = 1024 /* tokens of reserves over several slots */
 };
 
 typedef struct ilk__cluster ilk__cluster;
@@ -63,12 +65,13 @@ struct ilk__cluster_node {
     int number;   /* its place in cluster->nodes */
     ilk__url url; /* the host is its own, the rest the cluster's */
     ilk__target target;
-    int is_seed;    /* named in the URL */
-    int is_primary; /* serves slots, by the newest map or a redirection */
-    int is_retired; /* it was a primary: its requests go to others */
-    int has_failed; /* since the last time it was up */
-    ilk_error why;  /* of its last break; none while it is up */
-    int must_break; /* a command was written in part */
+    int is_seed;     /* named in the URL */
+    int is_primary;  /* serves slots, by the newest map or a redirection */
+    int is_retired;  /* it was a primary: its requests go to others */
+    int has_failed;  /* since the last time it was up */
+    int64_t used_at; /* when it was last given a request */
+    ilk_error why;   /* of its last break; none while it is up */
+    int must_break;  /* a command was written in part */
     ilk__async_conn requests;
     ilk__node_messages messages;
     size_t requests_at, messages_at; /* places among the descriptors */
@@ -126,6 +129,9 @@ void ilk__cluster_read_map(ilk__cluster *cluster, const ilk__cluster_node *from,
 /* A redirection names the node of a slot. */
 void ilk__cluster_moved(ilk__cluster *cluster, int slot,
                         ilk__cluster_node *node);
+/* End the connections of a node that has no slots and has had no request for a while.
+ * Its place may be another node's then. */
+void ilk__cluster_let_go(ilk__cluster_node *node, int64_t now);
 /* The first primary with this number or a greater one; NULL: none. */
 ilk__cluster_node *ilk__cluster_primary_from(const ilk__cluster *cluster,
                                              int number);

@@ -42,10 +42,13 @@ void ilk__cluster_listen(ilk__cluster_node *node)
     connection->wanted =
         node->cluster->channels
         && (node->is_primary || (node->waiting.first && !node->is_retired));
-    if (node->is_retired && connection->conn) {
-        ilk__async_conn_close(connection);
-        node->messages.unconfirmed = 0;
-    }
+    if (!node->is_retired || !connection->conn)
+        return;
+    /* Messages that it has sent and we have not read are missed. */
+    if (connection->up)
+        ilk__gateway_break_subscribers(node->cluster->gateway);
+    ilk__async_conn_close(connection);
+    node->messages.unconfirmed = 0;
 }
 
 /* ---- patterns ------------------------------------------------------------ */

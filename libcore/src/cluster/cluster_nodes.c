@@ -217,6 +217,19 @@ static void retire(ilk__cluster_node *node)
     ilk__cluster_listen(node);
 }
 
+/* A redirection may name a node for one request only, and a server could name ever new
+ * ones. */
+void ilk__cluster_let_go(ilk__cluster_node *node, int64_t now)
+{
+    if (node->is_primary || node->is_seed || node->wire.first
+        || node->waiting.first || node->used_at + ILK__CLUSTER_IDLE_MS > now
+        || (node->is_retired && !node->requests.conn))
+        return;
+    ilk__async_conn_close(&node->requests);
+    node->is_retired = 1;
+    ilk__cluster_listen(node);
+}
+
 static void employ(ilk__cluster_node *node)
 {
     node->is_primary = 1;

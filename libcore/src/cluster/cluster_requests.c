@@ -187,7 +187,7 @@ void ilk__cluster_send_to(ilk__cluster_node *node, ilk__cluster_work *work)
     ilk_status st = add(node, work);
 
     work->asked = work->asks;
-    work->sent_at = ilk__now_ms();
+    work->sent_at = node->used_at = ilk__now_ms();
     ilk__cluster_append(&node->wire, work);
     if (st)
         node->must_break = 1;
@@ -221,6 +221,7 @@ void ilk__cluster_hand_to(ilk__cluster_node *node, ilk__cluster_work *work)
         return;
     }
     ilk__cluster_append(&node->waiting, work);
+    node->used_at = ilk__now_ms();
     node->requests.wanted = 1;
     ilk__cluster_listen(node);
 }
@@ -463,6 +464,7 @@ void ilk__cluster_fire(ilk__cluster *cluster, int64_t now)
         ilk__cluster_check_messages(cluster->nodes[i], now);
         if (cluster->nodes[i]->waiting.first)
             for_due(cluster, &cluster->nodes[i]->waiting, now, 0);
+        ilk__cluster_let_go(cluster->nodes[i], now);
     }
     if (cluster->contacts.first)
         for_due(cluster, &cluster->contacts, now, 0);

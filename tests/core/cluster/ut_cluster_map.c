@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_cluster_map.c -- CLUSTER SLOTS, also from a faulty server; URLs. */
+/* link: -Wl,--wrap=ilk__async_conn_close,--wrap=ilk__gateway_break_subscribers */
 #include "cluster/cluster_internal.h"
 
 #include "base/alloc.h"
@@ -16,6 +17,23 @@
 #define RANGE(first, last, node) "*3\r\n:" first "\r\n:" last "\r\n" node
 
 static ilk__cluster *cluster;
+static int breaks; /* of subscribers */
+
+void __wrap_ilk__async_conn_close(ilk__async_conn *connection);
+void __wrap_ilk__gateway_break_subscribers(ilk__gateway *gateway);
+
+/* The connections here are played. */
+void __wrap_ilk__async_conn_close(ilk__async_conn *connection)
+{
+    connection->conn = NULL;
+    connection->up = connection->wanted = 0;
+}
+
+void __wrap_ilk__gateway_break_subscribers(ilk__gateway *gateway)
+{
+    assert_ptr_equal(gateway, cluster->gateway);
+    breaks++;
+}
 
 static int set_up(void **state)
 {
@@ -124,6 +142,62 @@ static void places_of_nodes_are_used_again(void **state)
     assert_true(cluster->node_count <= 4);
 }
 
+/* It may have published a message that was not read yet. */
+static void the_end_of_a_subscriber_is_a_gap(void **state)
+{
+    static char connected[1];
+    ilk__async_conn *subscriber;
+
+    (void)state;
+    read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "7000")));
+    subscriber = &cluster->nodes[cluster->owner[7]]->messages.connection;
+    subscriber->conn = (ilk__conn *)(void *)connected;
+    subscriber->up = 1;
+    breaks = 0;
+    read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "7000")));
+    assert_int_equal(breaks, 0);
+    read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.2", "7000")));
+    assert_int_equal(breaks, 1);
+    assert_null(subscriber->conn);
+}
+
+/* ASK names a node for one request. */
+static void a_node_without_slots_is_let_go(void **state)
+{
+    const int64_t now = ilk__now_ms(), later = now + ILK__CLUSTER_IDLE_MS;
+    ilk__cluster_node *node;
+
+    (void)state;
+    for (int i = 0; i < 3 * ILK__CLUSTER_NODES; i++) {
+        node = ilk__cluster_node_at(cluster, "asked", 10000 + i);
+        assert_non_null(node);
+        node->used_at = now;
+        ilk__cluster_let_go(node, later - 1);
+        assert_false(node->is_retired);
+        ilk__cluster_let_go(node, later);
+        assert_true(node->is_retired);
+    }
+    assert_true(cluster->node_count <= 4);
+}
+
+static void a_node_that_is_needed_is_kept(void **state)
+{
+    const int64_t later = ilk__now_ms() + ILK__CLUSTER_IDLE_MS;
+    ilk__cluster_node *seed = cluster->nodes[0], *primary, *asked;
+    ilk__cluster_work work = {.slot = 7};
+
+    (void)state;
+    seed->is_seed = 1;
+    read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "7000")));
+    primary = cluster->nodes[cluster->owner[7]];
+    asked = ilk__cluster_node_at(cluster, "asked", 7000);
+    ilk__cluster_append(&asked->waiting, &work);
+    for (size_t i = 0; i < cluster->node_count; i++)
+        ilk__cluster_let_go(cluster->nodes[i], later);
+    assert_false(seed->is_retired || primary->is_retired || asked->is_retired);
+    assert_ptr_equal(ilk__cluster_take(&asked->waiting), &work);
+}
+
 /* ---- URLs ---------------------------------------------------------------- */
 
 static void assert_refused(const char *url, const char *why)
@@ -197,6 +271,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_reply_that_is_no_map_changes_nothing,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(places_of_nodes_are_used_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_end_of_a_subscriber_is_a_gap,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_node_without_slots_is_let_go, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_node_that_is_needed_is_kept, set_up,
                                         tear_down),
         cmocka_unit_test(urls),
         cmocka_unit_test(names_without_a_slot_are_refused),
