@@ -134,30 +134,27 @@ static void pass_on(ilk__shared *shared, const ilk__message *message)
     ilk__lock_keys_free(keys);
 }
 
-#define LEASE(how)                                                             \
+#define LEASE(how, when_lost)                                                  \
     {                                                                          \
-        .noun = "lock", .lost_notification = ILK_NOTIFICATION_LOCK_LOST,       \
-        .extend = &(how)                                                       \
+        .noun = "lock", .lost_notification = (when_lost), .extend = &(how)     \
+    }
+#define PLAIN(when_lost)                                                       \
+    {                                                                          \
+        .lease = LEASE(lock_extend, when_lost),                                \
+        .key_kinds = ilk__lock_key_kinds, .key_count = ILK__LOCK_KEYS,         \
+        .acquire = &lock_acquire, .refresh = &lock_refresh,                    \
+        .cancel = &lock_cancel, .release = &lock_release, .waits_as = 'x',     \
+        .orphaned = pass_on, .extend_keys = {0, 1}, .extend_key_count = 2      \
     }
 
-const ilk__hold_kind ilk__lock_plain = {
-    .lease = LEASE(lock_extend),
-    .key_kinds = ilk__lock_key_kinds,
-    .key_count = ILK__LOCK_KEYS,
-    .acquire = &lock_acquire,
-    .refresh = &lock_refresh,
-    .cancel = &lock_cancel,
-    .release = &lock_release,
-    .waits_as = 'x',
-    .orphaned = pass_on,
-    .extend_keys = {0, 1},
-    .extend_key_count = 2,
-};
+const ilk__hold_kind ilk__lock_plain = PLAIN(ILK_NOTIFICATION_LOCK_LOST);
+/* Nobody knows its id, so nobody gets a notification of its loss. */
+const ilk__hold_kind ilk__lock_of_many = PLAIN(ILK_NOTIFICATION_NONE);
 
 /* Readers and writers share one wait queue, so one refresh script serves both.
  */
 const ilk__hold_kind ilk__lock_reader = {
-    .lease = LEASE(rwlock_extend),
+    .lease = LEASE(rwlock_extend, ILK_NOTIFICATION_LOCK_LOST),
     .key_kinds = ilk__lock_key_kinds,
     .key_count = ILK__LOCK_KEYS,
     .acquire = &rwlock_acquire,
@@ -171,7 +168,7 @@ const ilk__hold_kind ilk__lock_reader = {
 };
 
 const ilk__hold_kind ilk__lock_redisson = {
-    .lease = LEASE(re_extend),
+    .lease = LEASE(re_extend, ILK_NOTIFICATION_LOCK_LOST),
     .key_kinds = ilk__lock_key_kinds,
     .key_count = ILK__LOCK_KEYS,
     .acquire = &re_acquire,

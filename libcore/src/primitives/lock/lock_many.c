@@ -139,7 +139,7 @@ static ilk_status open_all(ilk_lock_many *many, ilk_client *client,
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     for (; many->count < count; many->count++) {
         ilk_status st = ilk__lock_new(&many->locks[many->count], client,
-                                      &ilk__lock_plain, names[many->count],
+                                      &ilk__lock_of_many, names[many->count],
                                       name_lens[many->count], opts, err);
         if (st)
             return st;

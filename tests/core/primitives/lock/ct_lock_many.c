@@ -235,6 +235,36 @@ static void lost_name_is_told_and_the_others_are_released(void **state)
     ilk_client_free(client);
 }
 
+/* The caller does not hold yet, and does not know the name's own lease. */
+static void name_lost_during_the_wait_is_no_news(void **state)
+{
+    ilk_client *client = open_client(), *other = open_client();
+    ilk_lock_many *many = open_many(client, "123", 1500);
+    ilk_lock *third = open_lock(other, "3");
+    ilk_notification notification = {.size = sizeof notification};
+    ilk_client_stats stats = {.size = sizeof stats};
+    ilk_error err = {0};
+    many_taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(third, 0, &err));
+    start_many_taker(&t, many, -1);
+    await_waiters("3", 1);
+    fixture_command(&fx, "SET 1 somebody PX 60000");
+    while (stats.losses == 0)
+        assert_status(ILK_OK, ilk_client_get_stats(client, &stats, &err));
+    assert_status(ILK_EAGAIN,
+                  ilk_client_next_notification(client, &notification, NULL));
+    fixture_command(&fx, "DEL 1");
+    assert_status(ILK_OK, ilk_lock_release(third, &err));
+    assert_took_many(ILK_OK, &t);
+    assert_all("123", ilk_lock_many_token(many));
+    ilk_lock_free(third);
+    ilk_lock_many_free(many);
+    ilk_client_free(client);
+    ilk_client_free(other);
+}
+
 static void cancelled_wait_gives_back_what_it_has(void **state)
 {
     ilk_client *client = open_client(), *other = open_client();
@@ -361,6 +391,7 @@ int main(void)
         cmocka_unit_test(name_given_twice_counts_once),
         cmocka_unit_test(numbers_of_names),
         cmocka_unit_test(lost_name_is_told_and_the_others_are_released),
+        cmocka_unit_test(name_lost_during_the_wait_is_no_news),
         cmocka_unit_test(cancelled_wait_gives_back_what_it_has),
         cmocka_unit_test(signal_parks_the_wait_for_a_while),
         cmocka_unit_test(opposite_orders_never_wait_in_a_circle),
