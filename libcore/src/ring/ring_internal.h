@@ -57,6 +57,14 @@ struct ilk__ring_server {
     ilk_node_stats stats;
 };
 
+/* Which transactions' decisions were sent, of the last minute or two: a bit of each in
+ * one of two sets, of which the older one is emptied. */
+typedef struct ilk__ring_decisions {
+    uint8_t sets[2][ILK__RING_DECIDED / 8];
+    int newer;     /* the set that is filled now ... */
+    int64_t since; /* ... and since when */
+} ilk__ring_decisions;
+
 struct ilk__ring_gateway {
     ilk__gateway *gateway;
     ilk__url url; /* of all servers: login, TLS, timeouts */
@@ -84,10 +92,7 @@ struct ilk__ring_gateway {
     ilk__value_request *values;
     ilk__move_step *steps;
     ilk__store_request *store_requests;
-    /* Transactions whose decision was sent lately; see ring_store.c. */
-    uint8_t decided[2][ILK__RING_DECIDED / 8];
-    int decided_now;
-    int64_t decided_since;
+    ilk__ring_decisions decisions;
 
     ilk__gateway_request *contacts[ILK__RING_CONTACTS]; /* logins */
     int64_t contact_at[ILK__RING_CONTACTS];
@@ -204,6 +209,13 @@ void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request);
 void ilk__ring_fire_store(ilk__ring_gateway *ring, int64_t now);
 int64_t ilk__ring_store_due(const ilk__ring_gateway *ring);
 void ilk__ring_free_store(ilk__ring_gateway *ring);
+
+/* ---- ring_decisions.c ---------------------------------------------------- */
+
+void ilk__ring_note_decision(ilk__ring_gateway *ring, const char *id);
+/* 1 also for one of which the decision was not sent, if its bit is another's as well. */
+int ilk__ring_may_have_decided(const ilk__ring_decisions *decisions,
+                               const char *id);
 
 /* ---- ring_move.c --------------------------------------------------------- */
 

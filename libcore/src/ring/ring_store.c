@@ -29,7 +29,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/hash.h"
 #include "base/token.h"
 #include "gateway/register_replies.h"
 #include "redis/script.h"
@@ -45,8 +44,7 @@ enum {
     OTHERS_MS = 1500,
     PAUSE_FIRST_MS = 1,
     PAUSE_MOST_MS = 16,
-    ID_MOST = 64,
-    DECIDED_MS = 60000 /* the core repeats no request for so long */
+    ID_MOST = 64
 };
 
 /* As long as scripts/include/store.lua keeps former versions. */
@@ -358,45 +356,12 @@ static ilk__ring_server *home_of(const ilk__ring_gateway *ring, const char *id)
     return ilk__ring_server_of(ring, (ilk__bytes){(char *)id, strlen(id)});
 }
 
-static size_t decision_bit(const ilk__store_request *one)
-{
-    return (size_t)(ilk__hash(ILK__HASH_START, one->id, strlen(one->id))
-                    % ILK__RING_DECIDED);
-}
-
-/* Which transactions' decisions were sent, of the last minute or two: a bit of each in one
- * of two sets, of which the older one is emptied. */
-static void note_decision(const ilk__store_request *one)
-{
-    ilk__ring_gateway *ring = one->ring;
-    const int64_t now = ilk__now_ms(), turn = 4 * ring->patience_ms > DECIDED_MS
-                                                  ? 4 * ring->patience_ms
-                                                  : DECIDED_MS;
-    const size_t bit = decision_bit(one);
-
-    if (now >= ring->decided_since + turn) {
-        ring->decided_now = !ring->decided_now;
-        ring->decided_since = now;
-        memset(ring->decided[ring->decided_now], 0, sizeof ring->decided[0]);
-    }
-    ring->decided[ring->decided_now][bit / 8] |= (uint8_t)(1 << bit % 8);
-}
-
-static int is_noted(const ilk__store_request *one)
-{
-    const size_t bit = decision_bit(one);
-    const uint8_t mask = (uint8_t)(1 << bit % 8);
-
-    return ((one->ring->decided[0][bit / 8] | one->ring->decided[1][bit / 8])
-            & mask)
-           != 0;
-}
-
 /* By this copy of the request or an earlier one, whose reply may have been lost on its way
  * to the caller; or by one that is under way, for which nobody waits any more. */
 static int may_be_committed(const ilk__store_request *one)
 {
-    if (one->part_count == 1 || is_noted(one))
+    if (one->part_count == 1
+        || ilk__ring_may_have_decided(&one->ring->decisions, one->id))
         return 1;
     for (const ilk__store_request *other = one->ring->store_requests; other;
          other = other->next)
@@ -420,7 +385,7 @@ static int send_decision(ilk__store_request *one)
     ilk__command_add_str(&command, home->place);
     if (!send(one, home, &command, ILK__SCRIPT_STORE_DECIDE))
         return 0;
-    note_decision(one);
+    ilk__ring_note_decision(one->ring, one->id);
     return 1;
 }
 
