@@ -20,7 +20,13 @@
 
 #include <sys/socket.h>
 
-enum { NO_MEMORY_MS = 10, WATCH_MS = 100, WATCHED_MS = 10000, LAST_TURNS = 64 };
+enum {
+    NO_MEMORY_MS = 10,
+    WATCH_MS = 100,
+    WATCHED_MS = 10000,
+    LAST_TURNS = 64,
+    LAST_MS = 200 /* at the end, for requests without a reply */
+};
 
 /* ---- sessions ----------------------------------------------------------- */
 
@@ -208,8 +214,9 @@ static int64_t look_again(const ilk__gateway *gateway, int64_t until)
     return ilk__sooner(until, ilk__deadline(WATCH_MS));
 }
 
-/* One turn. Returns the number of descriptors that were ready. */
-static int turn(ilk__gateway *gateway, int may_sleep)
+/* One turn, which sleeps until then at most. Returns the number of descriptors that were
+ * ready. */
+static int turn(ilk__gateway *gateway, int64_t latest)
 {
     size_t own = 0, backend = 0;
     int64_t until;
@@ -220,8 +227,8 @@ static int turn(ilk__gateway *gateway, int may_sleep)
         poll(NULL, 0, NO_MEMORY_MS);
         return 0;
     }
-    until = look_again(gateway, until);
-    ready = poll(fds, own + backend, may_sleep ? ilk__poll_timeout(until) : 0);
+    until = ilk__sooner(look_again(gateway, until), latest);
+    ready = poll(fds, own + backend, ilk__poll_timeout(until));
     for (size_t i = 0; ready < 0 && i < own + backend; i++)
         fds[i].revents = 0;
     handle(gateway, fds, own, backend);
@@ -230,15 +237,20 @@ static int turn(ilk__gateway *gateway, int may_sleep)
 }
 
 /* Commands that were sent before the stop, such as a release whose reply nobody
- * waits for, are executed: a server would do so, too. */
+ * waits for, are executed: a server would do so, too. A store may drop what it has not
+ * answered when its connection is closed. */
 static void *gateway_main(void *context)
 {
     ilk__gateway *gateway = context;
+    int64_t latest;
 
     while (!is_stopping(gateway))
-        turn(gateway, 1);
+        turn(gateway, ILK__FOREVER);
     for (int i = 0; i < LAST_TURNS && turn(gateway, 0) > 0; i++)
         continue;
+    latest = ilk__deadline(LAST_MS);
+    while (gateway->tokens.count > 0 && ilk__now_ms() < latest)
+        turn(gateway, latest);
     return NULL;
 }
 
