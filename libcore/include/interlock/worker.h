@@ -167,7 +167,8 @@ ILK_API ilk_status ilk_worker_leave(ilk_worker *worker, ilk_error *err);
 
 /**
  * How many results were refused because the message had gone to another
- * consumer.
+ * consumer. A result that was sent again because a reply was missing, and came after
+ * the end of the lease, is not counted: its first copy may have been in time.
  *
  * @param worker  the worker; NULL yields 0
  * @return their number
