@@ -10,6 +10,7 @@
 #include "net/tls_store.h"
 #include "redis/conn.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,22 +123,28 @@ static void reconnect(ilk_client *client)
         assert_true(fixture_now_ms() < end);
 }
 
-static void changed_certificates_are_loaded_again(void **state)
+/* A new file under the old name. */
+static void replace_authority(void)
 {
     char command[1200], ca[256];
+
+    snprintf(ca, sizeof ca, "%s", certs_path(&c, "ca.crt"));
+    snprintf(command, sizeof command, "cp '%s' '%s.new' && mv '%s.new' '%s'",
+             ca, ca, ca, ca);
+    assert_int_equal(system(command), 0);
+}
+
+static void changed_certificates_are_loaded_again(void **state)
+{
     ilk_client *client;
 
     (void)state;
-    snprintf(ca, sizeof ca, "%s", certs_path(&c, "ca.crt"));
     client = open_client_at(url);
     wait_for(client, "again");
     count_from_zero();
     reconnect(client);
     assert_int_equal(atomic_load(&loads), 0);
-    /* a new file under the old name */
-    snprintf(command, sizeof command, "cp '%s' '%s.new' && mv '%s.new' '%s'",
-             ca, ca, ca, ca);
-    assert_int_equal(system(command), 0);
+    replace_authority();
     reconnect(client);
     assert_int_equal(atomic_load(&loads), 1);
     ilk_client_free(client);
@@ -179,6 +186,61 @@ static void a_session_is_for_its_host(void **state)
     ilk__tls_store_free(store);
 }
 
+/* Start to connect; returns when the certificates were loaded for it, or it uses those
+ * that the store has. */
+static ilk__conn *start_to_connect(const ilk__target *target)
+{
+    const int before = atomic_load(&loads);
+    ilk_error err = {0};
+    ilk__conn *conn;
+
+    assert_status(ILK_OK, ilk__conn_start(&conn, target, NULL,
+                                          ilk__deadline(patience(5000)), &err));
+    while (atomic_load(&loads) == before)
+        assert_status(ILK_EAGAIN, ilk__conn_step(conn, &err));
+    return conn;
+}
+
+static void connect_to_the_end(ilk__conn *conn)
+{
+    ilk_error err = {0};
+    ilk_status st;
+
+    while ((st = ilk__conn_step(conn, &err)) == ILK_EAGAIN) {
+        struct pollfd pfd = {.fd = ilk__conn_fd(conn),
+                             .events = ilk__conn_events(conn)};
+
+        assert_int_equal(poll(&pfd, 1, (int)patience(5000)), 1);
+    }
+    assert_status(ILK_OK, st);
+    ilk__conn_close(conn);
+}
+
+/* Resuming skips the check of the server's certificate. */
+static void a_session_from_before_new_certificates_is_not_kept(void **state)
+{
+    ilk__url one = {0};
+    const ilk__target target = {.url = &one, .name = "test"};
+    ilk__conn *first, *conn;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk__url_parse(&one, url, &err));
+    one.tls = ilk__tls_store_new();
+    count_from_zero();
+    first = start_to_connect(&target);
+    replace_authority();
+    ilk__conn_close(start_to_connect(&target));
+    connect_to_the_end(first);
+    assert_status(ILK_OK, ilk__conn_open(&conn, &target, NULL,
+                                         ilk__deadline(5000), &err));
+    ilk__conn_close(conn);
+    assert_int_equal(atomic_load(&loads), 2);
+    assert_int_equal(atomic_load(&resumed), 0);
+    ilk__tls_store_free(one.tls);
+    ilk__url_free(&one);
+}
+
 static void a_reopened_client_loads_its_own(void **state)
 {
     ilk_client *client = open_client_at(url);
@@ -212,6 +274,7 @@ int main(void)
         cmocka_unit_test(certificates_are_loaded_once),
         cmocka_unit_test(changed_certificates_are_loaded_again),
         cmocka_unit_test(a_session_is_for_its_host),
+        cmocka_unit_test(a_session_from_before_new_certificates_is_not_kept),
         cmocka_unit_test(a_reopened_client_loads_its_own),
     };
     int made = certs_serve(&c, &fx, &tls_port);

@@ -155,6 +155,37 @@ static void each_failing_allocation_is_told(void **state)
     assert_int_equal(conn_case_fds(), fds - 1); /* the listener was counted */
 }
 
+/* Sends pushes, which are no reply, for as long as anybody reads them, or until the test
+ * has failed. */
+static void *flood(void *until)
+{
+    static const char push[] = ">1\r\n+news\r\n";
+    char pushes[64 * 1024];
+    size_t len = 0;
+    int fd = accept(far_end.listener, NULL, NULL);
+
+    for (; len + sizeof push < sizeof pushes; len += sizeof push - 1)
+        memcpy(pushes + len, push, sizeof push);
+    while (ilk__now_ms() < *(int64_t *)until
+           && send(fd, pushes, len, MSG_NOSIGNAL) == (ssize_t)len)
+        continue;
+    close(fd);
+    return NULL;
+}
+
+static void a_flood_does_not_keep_a_login_from_its_deadline(void **state)
+{
+    const int64_t began = ilk__now_ms();
+    int64_t until = began + patience(5000);
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, flood, &until), 0);
+    assert_int_equal(conn_case_open(100), ILK_ETIMEOUT);
+    assert_true(ilk__now_ms() < began + patience(2500));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, conn_case_setup, conn_case_teardown)
 
@@ -165,6 +196,7 @@ int main(void)
         TEST(descriptors_that_ran_out_are_told),
         TEST(a_full_unix_queue_is_waited_for),
         TEST(each_failing_allocation_is_told),
+        TEST(a_flood_does_not_keep_a_login_from_its_deadline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
