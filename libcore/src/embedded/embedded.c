@@ -120,8 +120,12 @@ static ilk_status ensure(const ilk__home *home, starter *s, ilk_error *err)
         unlinkat(home->fd, "socket", 0);
         st = ilk__program_spawn(home, alive, &s->pid, err);
         s->started = st == ILK_OK;
+        if (s->started) { /* the server has a copy of the lock */
+            ilk__descriptor_close(alive);
+            return st;
+        }
     }
-    ilk__descriptor_close(alive);
+    ilk__home_unlock(alive);
     return st;
 }
 
@@ -171,6 +175,14 @@ static ilk_status join_users(ilk__embedded *embedded, int64_t deadline,
     }
 }
 
+/* The server has loaded what its last user saved. After a crash of it that would be old:
+ * messages that are done, locks that were released. */
+static void forget_saved(const ilk__home *home)
+{
+    if (!home->persistent)
+        unlinkat(home->fd, "dump.rdb", 0);
+}
+
 static ilk_status join(ilk__embedded *embedded, int64_t deadline,
                        ilk_error *err)
 {
@@ -191,10 +203,11 @@ static ilk_status join(ilk__embedded *embedded, int64_t deadline,
         kill_starter(&s);
     ilk__orphans_reap();
     if (st == ILK_OK) {
+        forget_saved(&embedded->home);
         ilk__orphans_add(ilk__home_pid(&embedded->home, "pid"));
         ilk__orphans_add(ilk__watcher_pid(&embedded->home));
     }
-    ilk__descriptor_close(lock);
+    ilk__home_unlock(lock);
     return st;
 }
 
@@ -286,7 +299,7 @@ static void leave(ilk__embedded *embedded)
     }
     flock(embedded->users, LOCK_UN); /* also releases a forked child's copy */
     if (lock >= 0)
-        ilk__descriptor_close(lock);
+        ilk__home_unlock(lock);
     reap_orphan(server);
     reap_orphan(watcher);
     ilk__orphans_reap();

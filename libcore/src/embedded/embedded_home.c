@@ -202,13 +202,19 @@ ilk_status ilk__home_lock(const ilk__home *home, int64_t deadline, int *out_fd,
     return ILK_OK;
 }
 
+void ilk__home_unlock(int fd)
+{
+    flock(fd, LOCK_UN);
+    ilk__descriptor_close(fd);
+}
+
 int ilk__home_alive(const ilk__home *home)
 {
     int fd = ilk__home_try(home, "alive", LOCK_SH);
 
     if (fd < 0)
         return errno == EWOULDBLOCK;
-    ilk__descriptor_close(fd);
+    ilk__home_unlock(fd);
     return 0;
 }
 

@@ -236,7 +236,10 @@ void ilk__watcher_start(const ilk__home *home)
         pthread_sigmask(SIG_SETMASK, &all, &before);
         error = spawn(home, fd);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        ilk__descriptor_close(fd); /* the watcher's copy keeps the lock */
+        if (error != 0)
+            ilk__home_unlock(fd);
+        else
+            ilk__descriptor_close(fd); /* the watcher's copy keeps the lock */
     }
     if (error != 0)
         ilk__log(ILK__LOG_WARN,
@@ -250,6 +253,6 @@ pid_t ilk__watcher_pid(const ilk__home *home)
     int fd = ilk__home_try(home, "watch", LOCK_SH);
 
     if (fd >= 0)
-        ilk__descriptor_close(fd);
+        ilk__home_unlock(fd);
     return fd < 0 && errno == EWOULDBLOCK ? ilk__home_pid(home, "watch") : 0;
 }

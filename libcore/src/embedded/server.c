@@ -80,7 +80,7 @@ static ilk_status stop(const char *url, int64_t deadline, ilk_error *err)
     st = ilk__home_lock(&home, deadline, &lock, err);
     if (st == ILK_OK) {
         st = ilk__embedded_stop(&home, deadline, err);
-        ilk__descriptor_close(lock);
+        ilk__home_unlock(lock);
     } else if (st == ILK_ECONN) {
         st = ilk__fail(err, ILK_ETIMEOUT,
                        "another process is still starting or stopping the "

@@ -74,6 +74,27 @@ static void data_survive_the_last_detach(void **state)
     ilk__embedded_detach(embedded);
 }
 
+/* Not with what the last user before it had saved: that was used since. */
+static void a_server_comes_back_empty_from_a_crash(void **state)
+{
+    ilk__embedded *embedded = attach(NULL);
+    int32_t pid;
+
+    (void)state;
+    assert_string_equal(ask(embedded, "SET done yes"), "+OK");
+    ilk__embedded_detach(embedded);
+    embedded = attach(NULL);
+    assert_true(has_value(embedded, "done"));
+    pid = look().pid;
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    await_end(pid);
+    await_no_server();
+    ilk__embedded_detach(embedded);
+    embedded = attach(NULL);
+    assert_false(has_value(embedded, "done"));
+    ilk__embedded_detach(embedded);
+}
+
 /* The last detach waits for 5 s at most, and a disk may take longer to get the data of a
  * persistent server; then the watcher ends it. */
 static void await_stop(const char *url)
@@ -275,6 +296,7 @@ int main(void)
         TEST(attach_starts_a_server_and_the_last_detach_ends_it),
         TEST(attachments_of_one_process_share_a_server),
         TEST(data_survive_the_last_detach),
+        TEST(a_server_comes_back_empty_from_a_crash),
         TEST(a_named_directory_keeps_data_through_a_crash),
         TEST(a_killed_server_is_started_anew),
         TEST(a_frozen_server_fails_at_the_deadline),
