@@ -702,6 +702,40 @@ static void a_repeated_break_breaks_once(void **state)
     expect(&c, ILK__CODE_LOST);
 }
 
+/* By its first copy perhaps, and the next one would break the next hold. */
+static void an_unsure_break_is_not_repeated(void **state)
+{
+    call a, b, c;
+
+    (void)state;
+    send(&a, ILK__SCRIPT_LOCK_BREAK, "orders", "", "2000", "100", "5000", "id1",
+         NULL);
+    ilk__contention_break_unsure(named, broken);
+    expect(&a, BROKEN);
+    broken = NULL;
+    send(&b, ILK__SCRIPT_LOCK_BREAK, "orders", "", "2000", "100", "5000", "id1",
+         NULL);
+    assert_null(broken);
+    expect(&b, ILK__CODE_LOST);
+    send(&c, ILK__SCRIPT_LOCK_BREAK, "orders", "", "2000", "100", "5000", "id2",
+         NULL);
+    ilk__contention_broken(named, broken, 1, NULL);
+    expect(&c, ILK__CODE_RELEASED);
+}
+
+/* What the store may have done, the core repeats. */
+static void an_unsure_extend_breaks_its_connection(void **state)
+{
+    call a, b;
+
+    (void)state;
+    acquire(&a, "t1", 0);
+    ilk__contender_granted(joined, 7, ilk__deadline(30000));
+    extend(&b, "t1");
+    ilk__contender_failed(renewed, NULL);
+    expect(&b, BROKEN);
+}
+
 #define KEY "ilk:election:{e}"
 
 static void observe_election(call *c, const char *known)
@@ -1300,6 +1334,8 @@ int main(void)
         TEST(refreshes_share_a_check),
         TEST(an_inspection_lists_all),
         TEST(a_repeated_break_breaks_once),
+        TEST(an_unsure_break_is_not_repeated),
+        TEST(an_unsure_extend_breaks_its_connection),
         TEST(observers_are_woken),
         TEST(what_is_not_kept_is_refused),
         TEST(the_end_breaks_what_waits),

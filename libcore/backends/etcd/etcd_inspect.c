@@ -398,13 +398,23 @@ static void end_break(ilk__etcd_step *step, int was_held, const char *error)
                                error);
 }
 
+static void end_unsure_break(ilk__etcd_step *step)
+{
+    ilk__free(step->context);
+    step->context = NULL;
+    if (step->name->contended && !step->store->is_closing)
+        ilk__contention_break_unsure(step->name->contended, step->request);
+}
+
 static void has_broken(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 {
     char *token = step->context;
     const int64_t deleted =
         step->base + (answer->succeeded ? (int64_t)step->deletes : 0);
 
-    if (answer->status) {
+    if (answer->status && answer->may_have_run) {
+        end_unsure_break(step);
+    } else if (answer->status) {
         end_break(step, 0, answer->error);
     } else if (answer->succeeded && step->deletes < BREAKS_MOST) {
         end_break(step, 1, NULL);

@@ -350,7 +350,7 @@ static void broken(ilk__mysql *self, ilk__mysql_job *job,
     static const ilk__mysql_row no_row;
     ilk__contended *name = job->name;
     const char *error = error_of(result);
-    const int was_held = !error && result->matched;
+    const int was_held = !error && result->matched, was_sent = job->sends > 0;
     ilk__gateway_request *request = job->request;
     char text[ILK__MYSQL_TEXT] = "";
 
@@ -365,7 +365,10 @@ static void broken(ilk__mysql *self, ilk__mysql_job *job,
     }
     if (was_held)
         compare(self, name, &no_row, result->sent_at);
-    ilk__contention_broken(name, request, was_held, error ? text : NULL);
+    if (result->is_late && was_sent)
+        ilk__contention_break_unsure(name, request);
+    else
+        ilk__contention_broken(name, request, was_held, error ? text : NULL);
 }
 
 /* A repeated copy could break the hold of that moment, so there is none. */

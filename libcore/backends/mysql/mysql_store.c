@@ -115,6 +115,14 @@ static ilk__contender *owner(ilk__mysql_job *job,
     return contender;
 }
 
+/* It has changed the row, or may yet. The core reckons with that when its connection
+ * breaks, and not after an error. */
+static int may_have_run(const ilk__mysql_job *job,
+                        const ilk__mysql_result *result)
+{
+    return result->is_late && job->sends > 0;
+}
+
 static void failed(ilk__contender *contender, const ilk__mysql_result *result)
 {
     /* The report may lead to further statements, which write the text. */
@@ -552,6 +560,10 @@ static void took_lease(ilk__mysql *self, ilk__mysql_job *job,
         ilk__mysql_release_row(self, contender);
         return;
     }
+    if (may_have_run(job, result)) {
+        ilk__contender_failed(contender, NULL);
+        return;
+    }
     if (is_bad(result)) {
         failed(contender, result);
         return;
@@ -822,6 +834,8 @@ static void proclaimed(ilk__mysql *self, ilk__mysql_job *job,
     name = contender->of->at_store;
     if (entry->leaves) {
         ilk__mysql_release_row(self, contender);
+    } else if (may_have_run(job, result)) {
+        ilk__contender_failed(contender, NULL);
     } else if (is_bad(result)) {
         failed(contender, result);
     } else if (!result->matched) {

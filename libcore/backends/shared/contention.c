@@ -420,7 +420,9 @@ static int make_sets(ilk__contention *contention)
 {
     (void)ilk__recent_seen(&contention->over, 0);
     (void)ilk__recent_seen(&contention->breaks, 0);
-    return contention->over.sets && contention->breaks.sets;
+    (void)ilk__recent_seen(&contention->unsure_breaks, 0);
+    return contention->over.sets && contention->breaks.sets
+           && contention->unsure_breaks.sets;
 }
 
 ilk__contention *ilk__contention_new(ilk__gateway *gateway,
@@ -480,6 +482,7 @@ void ilk__contention_free(ilk__contention *contention)
     ilk__timers_free(&contention->timers);
     ilk__recent_free(&contention->over);
     ilk__recent_free(&contention->breaks);
+    ilk__recent_free(&contention->unsure_breaks);
     ilk__free(contention);
 }
 

@@ -222,7 +222,8 @@ void ilk__contender_lost(ilk__contender *contender);
 /* Nothing of it is at the store. The contender must not be used afterwards. */
 void ilk__contender_left(ilk__contender *contender, ilk__left left);
 /* An error such as "ILKDOWN no server of etcd answers": its first word decides
- * the status, see redis/reply.h. The contender stays as it is. */
+ * the status, see redis/reply.h. NULL: the request may have been executed, or may yet
+ * be, and the core repeats it. The contender stays as it is. */
 void ilk__contender_failed(ilk__contender *contender, const char *text);
 
 /* `error`: NULL, or as of failed(). */
@@ -234,6 +235,9 @@ void ilk__contention_inspected(ilk__contended *name,
                                const char *error);
 void ilk__contention_broken(ilk__contended *name, ilk__gateway_request *request,
                             int was_held, const char *error);
+/* Instead: what was sent to the store may have broken the hold, or may yet. */
+void ilk__contention_break_unsure(ilk__contended *name,
+                                  ilk__gateway_request *request);
 void ilk__contention_limit_set(ilk__contended *name,
                                ilk__gateway_request *request,
                                int64_t limit_before, const char *error);

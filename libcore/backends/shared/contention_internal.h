@@ -79,8 +79,9 @@ struct ilk__contention {
     void *self;
     ilk__table names, tokens, observers;
     ilk__timers timers;
-    ilk__recent over;   /* tokens that were released or cancelled */
-    ilk__recent breaks; /* requests that have broken a hold */
+    ilk__recent over;          /* tokens that were released or cancelled */
+    ilk__recent breaks;        /* requests that have broken a hold */
+    ilk__recent unsure_breaks; /* those that may have done so */
     ilk__contender_record *first, *last;
     ilk__contender_record *cursor; /* of ilk__contention_next() */
     ilk__contender *first_ended, *last_ended;

@@ -235,7 +235,8 @@ static uint64_t mark_of_break(const ilk__gateway_request *request)
     return ilk__hash(ILK__HASH_START, id.data, id.len);
 }
 
-/* A copy of this request would break the next hold. */
+/* A copy of this request would break the next hold. The core knows that it has sent
+ * several, and makes an unknown outcome of LOST. */
 void ilk__name_break(ilk__name_record *name, ilk__gateway_request *request)
 {
     const ilk__contention *contention = name->seen.contention;
@@ -244,6 +245,9 @@ void ilk__name_break(ilk__name_record *name, ilk__gateway_request *request)
     if (ilk__recent_has(&contention->breaks, mark_of_break(request)))
         ilk__gateway_reply(request, ILK__CODE_RELEASED, "ii", (int64_t)0,
                            (int64_t)0);
+    else if (ilk__recent_has(&contention->unsure_breaks,
+                             mark_of_break(request)))
+        ilk__reply_lost(request);
     else if (ilk__name_keep_request(name, request))
         contention->store->break_hold(contention->self, &name->seen,
                                       (ilk__span){token.data, token.len},
@@ -267,6 +271,19 @@ void ilk__contention_broken(ilk__contended *seen, ilk__gateway_request *request,
     } else {
         ilk__reply_lost(request);
     }
+    ilk__name_settle(name);
+}
+
+void ilk__contention_break_unsure(ilk__contended *seen,
+                                  ilk__gateway_request *request)
+{
+    ilk__name_record *name = record_of(seen);
+
+    if (!end_request(name, request))
+        return;
+    (void)ilk__recent_seen(&seen->contention->unsure_breaks,
+                           mark_of_break(request));
+    ilk__gateway_break(request);
     ilk__name_settle(name);
 }
 

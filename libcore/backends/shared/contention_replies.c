@@ -58,7 +58,12 @@ void ilk__reply_busy(ilk__contender *contender)
 
 void ilk__reply_failure(ilk__contender *contender, const char *text)
 {
-    ilk__gateway_reply_error(take_request(contender), text);
+    ilk__gateway_request *request = take_request(contender);
+
+    if (text)
+        ilk__gateway_reply_error(request, text);
+    else
+        ilk__gateway_break(request);
 }
 
 void ilk__reply_lost(ilk__gateway_request *request)

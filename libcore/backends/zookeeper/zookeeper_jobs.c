@@ -189,7 +189,9 @@ void ilk__zk_contact(void *self, ilk__gateway_request *request)
 
 static void fail_break(ilk__zk_job *job, const char *text)
 {
-    if (job->name->contended)
+    if (job->name->contended && job->attempts > 0)
+        ilk__contention_break_unsure(job->name->contended, job->request);
+    else if (job->name->contended)
         ilk__contention_broken(job->name->contended, job->request, 0, text);
     ilk__zk_job_over(job);
 }
