@@ -584,6 +584,11 @@ static void was_revoked(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 {
     etcd_member *work = step->context;
 
+    if (answer->status
+        && !answer->is_gone) { /* the key is gone: a copy would say LOST */
+        end_failed(work, NULL);
+        return;
+    }
     if (!answer->is_gone && !goes_on(work, answer))
         return;
     if (work->is_lost)
@@ -599,6 +604,11 @@ static void was_deleted(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 
     if (!goes_on(work, answer))
         return;
+    if (!answer->succeeded
+        && answer->was_repeated) { /* by an earlier copy, perhaps */
+        end_failed(work, NULL);
+        return;
+    }
     work->is_lost = !answer->succeeded;
     revoke = step_of(work, was_revoked);
     if (revoke)

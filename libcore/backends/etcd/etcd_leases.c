@@ -327,7 +327,7 @@ int64_t ilk__etcd_leases_due(const ilk__etcd_store *store)
     int64_t due = ILK__FOREVER;
 
     for (const ilk__etcd_lease *one = store->leases; one; one = one->next)
-        if (one->state == ILK__ETCD_LEASE_READY)
+        if (one->state == ILK__ETCD_LEASE_READY && !one->is_kept)
             due = ilk__sooner(due, one->keep_at);
     return due;
 }

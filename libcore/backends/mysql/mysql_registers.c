@@ -298,6 +298,10 @@ static void was_compared(ilk__mysql *self, ilk__mysql_job *job,
     int64_t done = 0;
 
     ilk__change_id(id, change->token);
+    if (!error && row.at
+        && !ilk__changes_are_valid(ilk__mysql_text(&row, HISTORY),
+                                   CHANGES_MOST))
+        error = "WRONGTYPE the row is no register's";
     if (!error && row.at)
         done = ilk__changes_find(ilk__mysql_text(&row, HISTORY), id);
     if (!error && !done)

@@ -136,6 +136,8 @@ static void has_czxid(ilk__zk_op *op)
         entry->created_op = op->number;
     } else if (op->rc == ZNONODE) {
         forget_node(entry);
+    } else {
+        entry->is_unsure = 1; /* the next list has it again */
     }
     ilk__zk_entry_advance(entry);
 }

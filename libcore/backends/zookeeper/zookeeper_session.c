@@ -253,6 +253,10 @@ static void leave_handle(ilk__zk *store)
     store->state = ILK__ZK_CLOSED;
     store->fd = -1;
     ilk__zk_ops_end(store);
+    /* The server forgets the watches with the connection, and the next handle's library
+     * does not know them. */
+    store->has_missed = 1;
+    store->heartbeat_at = 0;
 }
 
 static void look_at_descriptor(ilk__zk *store)

@@ -143,7 +143,7 @@ struct ilk__zk {
     struct ACL_vector acl;  /* of all nodes; NULL data: not known */
     size_t made; /* length of the part of the path that is being made */
     int has_no_containers;
-    int has_missed;  /* a watch, for want of memory */
+    int has_missed;  /* a watch: for want of memory, or with a handle */
     char error[200]; /* why there is no connection; or empty */
 
     ilk__zk_op *first, *last;                   /* under way, oldest first */
