@@ -215,16 +215,24 @@ static void send_to_rest(const struct cli_child *child, int number,
     cli_descendants_signal(&sweep, number);
 }
 
+/* When a terminal hangs up, only the leader of its session gets the signal at once, and
+   that may be this process. */
+static int has_group_got(const struct cli_signal *came)
+{
+    return came->from_kernel && came->number != SIGHUP;
+}
+
 /* A signal to a CMD that has ended unnoticed would reach nobody. */
 void cli_child_forward(struct cli_child *child, const struct cli_signal *came)
 {
     cli_child_look(child);
     if (!child->ended) {
-        if (!came->from_kernel || getpgid(child->pid) != getpgrp())
+        if (!has_group_got(came) || getpgid(child->pid) != getpgrp())
             kill(child->pid, came->number);
+        cli_signals_passed_on(came->number);
     } else if (asks_to_end(came->number) || came->number == SIGTSTP
                || came->number == SIGCONT) {
-        send_to_rest(child, came->number, came->from_kernel);
+        send_to_rest(child, came->number, has_group_got(came));
     }
 }
 

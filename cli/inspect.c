@@ -103,10 +103,13 @@ static void print_line(const ilk_info *info)
     printf("waiters  %" PRId64 "\n", ilk_info_waiters(info));
     for (i = 0; i < listed; i++) {
         const char *label = ilk_info_waiter_label(info, i);
+        const char *token = ilk_info_waiter_token(info, i);
 
         printf("%7zu  ", i + 1);
         cli_put_text(stdout, label, strlen(label));
-        printf("  %s\n", ilk_info_waiter_token(info, i));
+        fputs("  ", stdout);
+        cli_put_text(stdout, token, strlen(token));
+        fputc('\n', stdout);
     }
 }
 

@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* payload.c -- data of signals and messages, in and out, any bytes. */
-#include "cli.h"
+#include "signals.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* As read(), from standard input. Where signals are caught, one that asks to end ends
+   this: -1 and EINTR. */
+static ssize_t read_some(char *into, size_t room)
+{
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                           {.fd = cli_signals_fd(), .events = POLLIN}};
+    ssize_t got = -1;
+
+    do {
+        fds[0].revents = 0;
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return -1;
+        cli_signals_drain();
+        errno = EINTR;
+        if (cli_signals_ending())
+            return -1;
+        if (fds[0].revents)
+            got = read(STDIN_FILENO, into, room);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
 
 /* Standard input to its end, in new memory; one byte more than `most` is
    enough to see that it is too long. */
@@ -16,15 +39,15 @@ static int read_all(size_t most, struct cli_bytes *out)
     ssize_t got = data ? 1 : -1;
 
     while (got > 0 && len < room) {
-        got = read(STDIN_FILENO, data + len, room - len);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got > 0)
+        got = read_some(data + len, room - len);
+        if (got > 0)
             len += (size_t)got;
     }
     if (got < 0) {
-        cli_say("cannot read standard input: %s", strerror(errno));
         free(data);
+        if (cli_signals_ending())
+            return cli_signals_status(cli_signals_ending());
+        cli_say("cannot read standard input: %s", strerror(errno));
         return CLI_SYSTEM;
     }
     out->data = data;

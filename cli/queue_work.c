@@ -47,6 +47,7 @@ struct work {
     int running;
     ilk_op *reserving; /* or NULL */
     int stops;         /* no more messages */
+    int is_asked;      /* to stop, by a signal */
     int terminates;    /* the CMDs that run got SIGTERM */
     int status;        /* why it stops */
 };
@@ -329,8 +330,8 @@ static void take_signal(struct work *work, const struct cli_signal *came)
     case SIGCONT: send_to_all(work, SIGCONT); return;
     default: break;
     }
-    if (work->stops)
-        work->terminates = 1;
+    work->terminates |= work->is_asked;
+    work->is_asked = 1;
     stop(work,
          came->number == SIGTERM ? CLI_OK : cli_signals_status(came->number));
     if (work->terminates)

@@ -17,19 +17,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A signal with `ends` ends a wait. */
+/* A signal with `ends` ends a wait. One with `passes` no longer does so when CMD has got
+   it. */
 static struct caught {
     int number;
-    int ends;
+    int ends, passes;
     int is_open;
     struct sigaction before;
 } caught[] = {
     {.number = SIGINT, .ends = 1},
     {.number = SIGTERM, .ends = 1},
-    {.number = SIGHUP, .ends = 1},
+    {.number = SIGHUP, .ends = 1, .passes = 1},
     {.number = SIGQUIT, .ends = 1},
-    {.number = SIGUSR1, .ends = 1},
-    {.number = SIGUSR2, .ends = 1},
+    {.number = SIGUSR1, .ends = 1, .passes = 1},
+    {.number = SIGUSR2, .ends = 1, .passes = 1},
     {.number = SIGWINCH},
     {.number = SIGTSTP},
     {.number = SIGCONT},
@@ -43,15 +44,30 @@ static int pipe_fds[2] = {-1, -1};
 static volatile sig_atomic_t ending;
 static _Atomic(ilk_client *) waiting;
 
-static int ends(int number)
+/* Its row in the table; NULL: it has none. */
+static const struct caught *row_of(int number)
 {
     size_t i;
 
     for (i = 0; i < CAUGHT; i++) {
         if (caught[i].number == number)
-            return caught[i].ends;
+            return &caught[i];
     }
-    return 0;
+    return NULL;
+}
+
+static int ends(int number)
+{
+    const struct caught *row = row_of(number);
+
+    return row && row->ends;
+}
+
+static int passes(int number)
+{
+    const struct caught *row = row_of(number);
+
+    return row && row->passes;
 }
 
 /* Only Linux and FreeBSD say that a signal is the terminal's. Elsewhere one
@@ -72,7 +88,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     ilk_client *client = atomic_load(&waiting);
 
     (void)context;
-    if (ends(number) && !ending)
+    if (ends(number) && (!ending || passes(ending)))
         ending = number;
     /* A full pipe has enough to wake the reader; this one is dropped. */
     if (write(pipe_fds[1], &came, sizeof came) < 0) {
@@ -144,23 +160,40 @@ int cli_signals_next(struct cli_signal *out)
     return n == (ssize_t)sizeof *out;
 }
 
+void cli_signals_drain(void)
+{
+    struct cli_signal came;
+
+    while (cli_signals_next(&came)) {
+        if (came.number == SIGTSTP)
+            cli_signals_stop();
+    }
+}
+
 int cli_signals_ending(void)
 {
     return ending;
+}
+
+void cli_signals_passed_on(int number)
+{
+    sigset_t all, mask;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &mask);
+    if (ending == number && passes(number))
+        ending = 0;
+    sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
 void cli_signals_pause(int64_t ms)
 {
     struct pollfd fd = {.fd = pipe_fds[0], .events = POLLIN};
     int64_t until = cli_now_ms() + ms;
-    struct cli_signal came;
 
     while (!ending && ms > 0) {
         poll(&fd, 1, (int)ms);
-        while (cli_signals_next(&came)) {
-            if (came.number == SIGTSTP)
-                cli_signals_stop();
-        }
+        cli_signals_drain();
         ms = until - cli_now_ms();
     }
 }

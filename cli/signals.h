@@ -18,8 +18,13 @@ int cli_signals_open(void);
 int cli_signals_fd(void);
 /* The next signal; 0 when none is left. */
 int cli_signals_next(struct cli_signal *out);
+/* Take all that have come: only Ctrl-Z needs an action at once. */
+void cli_signals_drain(void);
 /* The first signal that asks to end, 0 for none. It stays to be read. */
 int cli_signals_ending(void);
+/* A CMD that runs has got this signal. HUP, USR1 and USR2 were for the CMD alone then,
+   which may live on. */
+void cli_signals_passed_on(int number);
 /* Sleep, unless a signal that asks to end has come or comes. */
 void cli_signals_pause(int64_t ms);
 /* Have this client's waits interrupted by every ending signal; NULL: none. */

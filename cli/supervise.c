@@ -129,6 +129,8 @@ static int run(struct cli_args *args)
         return status;
     while (status == CLI_OK && !self.child.all_ended)
         status = turn(&self);
+    if (status == CLI_OK && !self.child.ended)
+        return CLI_SIGNALLED + SIGKILL; /* it may not be ended, and runs on */
     return status == CLI_OK ? self.child.status : status;
 }
 

@@ -2,7 +2,6 @@
 /* waiting.c -- waits of the library that signals interrupt or end. */
 #include "signals.h"
 
-#include <signal.h>
 #include <string.h>
 
 int cli_take_wait(const struct cli_args *args, const char *option,
@@ -25,17 +24,6 @@ static int64_t left_ms(int64_t wait_ms, int64_t began)
     return spent < wait_ms ? wait_ms - spent : 1;
 }
 
-/* The signals that came during the wait: only Ctrl-Z needs an action now. */
-static void take_signals(void)
-{
-    struct cli_signal came;
-
-    while (cli_signals_next(&came)) {
-        if (came.number == SIGTSTP)
-            cli_signals_stop();
-    }
-}
-
 /* A signal that does not end the command, such as SIGWINCH, only interrupts:
    the wait keeps its place in the wait queue. */
 ilk_status cli_wait(ilk_client *client,
@@ -48,7 +36,7 @@ ilk_status cli_wait(ilk_client *client,
 
     cli_signals_interrupt(client);
     while (st == ILK_EINTR && !cli_signals_ending()) {
-        take_signals();
+        cli_signals_drain();
         st = wait(with, left_ms(wait_ms, began), err);
     }
     cli_signals_interrupt(NULL);

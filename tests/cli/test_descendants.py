@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -175,18 +176,10 @@ def for_nobody():
     shutil.rmtree(directory)
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("perl"),
-    reason="needs root and perl for a process that its starter may not signal",
-)
-def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
+def start_as_nobody(for_nobody, *words):
     server, directory = for_nobody
-    perl = directory / "perl"
-    shutil.copy(shutil.which("perl"), perl)
-    perl.chmod(0o4755)
-    words = ("--ttl", "1500ms", "--kill-after", "100ms", "--")
-    holder = subprocess.Popen(
-        [directory / "interlock", "lock", name, *words, perl, "-e", BECOME_ROOT],
+    return subprocess.Popen(
+        [directory / "interlock", *words],
         env={
             "INTERLOCK_URL": server.url,
             "PATH": os.environ["PATH"],
@@ -198,9 +191,31 @@ def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
         group=65534,
         cwd="/",
     )
-    line = holder.stdout.readline()
-    assert line, holder.stderr.read()
-    pid = int(line)
+
+
+def becomes_root(directory):
+    """A command that nobody may end after its first line."""
+    perl = directory / "perl"
+    shutil.copy(shutil.which("perl"), perl)
+    perl.chmod(0o4755)
+    return perl, "-e", BECOME_ROOT
+
+
+def pid_of(command):
+    line = command.stdout.readline()
+    assert line, command.stderr.read()
+    return int(line)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("perl"),
+    reason="needs root and perl for a process that its starter may not signal",
+)
+def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
+    server, directory = for_nobody
+    words = ("--ttl", "1500ms", "--kill-after", "100ms", "--", *becomes_root(directory))
+    holder = start_as_nobody(for_nobody, "lock", name, *words)
+    pid = pid_of(holder)
 
     server.call("DEL", name)
     assert holder.wait(timeout=20) == 76
@@ -208,3 +223,22 @@ def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
 
     said = holder.stderr.read()
     assert said.count(f"process {pid} (perl) may not be ended".encode()) == 1
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("perl"),
+    reason="needs root and perl for a process that its starter may not signal",
+)
+def test_a_message_whose_command_may_not_be_ended_is_given_back(for_nobody, name):
+    server, directory = for_nobody
+    assert start_as_nobody(for_nobody, "queue", "push", name, "x").wait(timeout=20) == 0
+    words = ("--kill-after", "100ms", "--backoff", "1h", "--", *becomes_root(directory))
+    worker = start_as_nobody(for_nobody, "queue", "work", name, *words)
+    pid = pid_of(worker)
+
+    while worker.poll() is None:  # the second one ends the command, too
+        worker.terminate()
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+
+    assert server.call("ZCARD", f"ilk:queue:delayed:{{{name}}}") == 1

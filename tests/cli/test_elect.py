@@ -58,6 +58,19 @@ def test_who_lost_it_starts_the_command_again_at_its_next_election(shell, server
     assert term_of(leader) > first
 
 
+def test_a_signal_for_the_command_ends_no_candidacy(shell, server, name):
+    trapped = "trap 'echo got it' USR1; echo leads $INTERLOCK_FENCE"
+    command = ("--", "sh", "-c", f"{trapped}; while :; do sleep 0.1; done")
+    leader = shell.start("elect", name, "--ttl", "1500ms", *command)
+    first = term_of(leader)
+
+    leader.send_signal(signal.SIGUSR1)
+    assert leader.stdout.readline() == b"got it\n"
+
+    server.call("DEL", f"ilk:election:{{{name}}}")
+    assert term_of(leader) > first
+
+
 def test_once_ends_with_the_leadership(shell, server, name):
     leader = shell.start("elect", name, "--once", "--ttl", "1500ms", *LEAD)
     term_of(leader)

@@ -269,6 +269,16 @@ def test_ctrl_c_reaches_the_command_from_the_terminal_only(shell, name):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
+def test_the_command_ends_with_its_terminal(shell, name):
+    words = ("lock", name, "--", "sh", "-c", "echo held; exec sleep 60")
+    pid, terminal = on_terminal(shell, *words)
+    read_until(terminal, b"held")
+
+    os.close(terminal)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == status_after("HUP")
+
+
 def test_ctrl_c_while_waiting_ends_by_sigint(shell, server, name):
     shell.hold(name)
     pid, terminal = on_terminal(shell, "lock", name, "echo", "mine")

@@ -342,6 +342,18 @@ def test_a_signal_ends_the_reading(shell, name):
     assert pushing.wait(timeout=20) == -signal.SIGTERM
 
 
+def test_a_signal_ends_the_reading_of_one_message(shell, name):
+    pushing = shell.start("queue", "push", name, stdin=subprocess.PIPE)
+    wait_until(lambda: signals_caught(pushing), "the handlers")
+    pushing.stdin.write(b"half")
+    pushing.stdin.flush()
+
+    pushing.terminate()
+
+    assert pushing.wait(timeout=20) == -signal.SIGTERM
+    assert shell.run("queue", "len", name).stdout == b"0\n"
+
+
 def test_pauses_of_messages_that_failed_together_differ(shell, name):
     for _ in range(6):
         shell.run("queue", "push", name, "x")
