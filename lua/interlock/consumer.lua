@@ -108,10 +108,12 @@ function consumer.work(client, queue, callbacks, decode, quit)
     end
     if from then
       local known, name, values = pcall(decode, message)
-      local callback = known and callbacks[name]
+      local callback = known and type(values) == "table" and callbacks[name]
       local ran, problem = true, nil
       if callback then
-        ran, problem = pcall(callback, unpack(values))
+        ran, problem = pcall(function() -- more values than fit on the stack raise, too
+          return callback(unpack(values))
+        end)
       end
       if callback and ran then
         mine:done()

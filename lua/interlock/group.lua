@@ -46,6 +46,11 @@ function member_meta.__close(self, problem)
   end
 end
 
+local function is_joining(member)
+  local started = rawget(member, "_join")
+  return started and rawget(started, "_handle") and not started.done
+end
+
 -- The client keeps the objects of its members, so that one that the program has
 -- dropped stays in its group. Those that are out are removed when there are twice as
 -- many as there were in.
@@ -55,7 +60,7 @@ local function keep(client, member)
   if joined.count >= joined.limit then
     local members, count = {}, 0
     for number, one in pairs(joined.members) do
-      if one.held then
+      if one.held or is_joining(one) then
         members[number], count = one, count + 1
       end
     end
@@ -257,10 +262,16 @@ function Group:join_start(id, data, opts)
   if not member then
     return nil, msg, code
   end
-  keep(self._client, member)
-  return op.wrap(member, function()
+  local started
+  started, msg, code = op.wrap(member, function()
     return member
   end, core.ilk_member_join_start(member._handle, data))
+  if not started then
+    return nil, msg, code
+  end
+  rawset(member, "_join", started)
+  keep(self._client, member)
+  return started
 end
 
 --- Return the data of all members by id.

@@ -31,27 +31,17 @@ local function is_held(record)
   return record.functions.held(record.handle) == 1
 end
 
---- Make the record of an object, and the object's sentinel.
----@param client interlock.Client
----@param made table the object
----@param handle userdata
----@param functions table<string, function>
----@param renews boolean whether the lease is renewed
----@param claim table space, names, and shared, or permits and limit
-function kept_holds.watch(client, made, handle, functions, renews, claim)
-  local id = functions.id(handle)
-  local records, client_handle = client._records, client._handle
-  local record = { handle = handle, functions = functions, claim = claim }
-  record.title = ("%s %s"):format(claim.noun, made._title)
-  records[id] = record
-  made._records = records
+-- Give the object a record. Its sentinel is made after the record's handle, and so is
+-- finalized before it when both are garbage together.
+local function guard(records, made, record)
+  local number = record.functions.id(record.handle)
+  records[number] = record
   made._record = record
   made._sentinel = sentinel(function()
-    local number = functions.id(record.handle)
     if records[number] ~= record then
-      return -- its hold was taken back
-    elseif not renews or not is_held(record)
-      or not core.ilk_client_notify_kept(client_handle, number) then
+      return -- the object has another handle since
+    elseif not record.renews or not is_held(record)
+      or not core.ilk_client_notify_kept(record.client, number) then
       records[number] = nil
       return
     end
@@ -60,6 +50,25 @@ function kept_holds.watch(client, made, handle, functions, renews, claim)
       warn(record.title, " was collected while it was held: its client goes on holding it")
     end
   end)
+end
+
+--- Make the record of an object, and the object's sentinel.
+---@param client interlock.Client
+---@param made table the object
+---@param handle userdata
+---@param functions table<string, function>
+---@param renews boolean whether the lease is renewed
+---@param claim table space, names, and shared, or permits and limit
+function kept_holds.watch(client, made, handle, functions, renews, claim)
+  made._records = client._records
+  guard(client._records, made, {
+    handle = handle,
+    client = client._handle,
+    functions = functions,
+    renews = renews,
+    claim = claim,
+    title = ("%s %s"):format(claim.noun, made._title),
+  })
 end
 
 local function overlap(names, others)
@@ -170,10 +179,12 @@ function kept_holds.take_back(self, client_holds, token)
   end
   self._records[self.id] = nil
   found.collected = nil
-  -- The sentinel's finalizer uses the record of its own object.
-  local record = self._record
+  local record = {}
+  for key, value in pairs(self._record) do
+    record[key] = value
+  end
   record.handle, self._handle = found.handle, found.handle
-  self._records[self.id] = record
+  guard(self._records, self, record)
   client_holds[self.id] = self
   return true
 end

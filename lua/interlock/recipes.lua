@@ -141,10 +141,13 @@ function recipes.acquire_semaphore_with_lock(client, semname, limit, timeout_ms)
   if not mine then
     return mine, msg, code
   end
-  local found
-  found, msg, code =
-    recipes.acquire_fair_semaphore(client, semname, limit, timeout_ms)
+  local ran, found
+  ran, found, msg, code =
+    pcall(recipes.acquire_fair_semaphore, client, semname, limit, timeout_ms)
   recipes.release_lock(client, semname, mine)
+  if not ran then
+    error(found, 0)
+  end
   return found, msg, code
 end
 

@@ -186,6 +186,21 @@ describe("a group", function()
     assert.same({}, group:members())
   end)
 
+  it("keeps members that join while no notification is fetched", function()
+    local notifications = assert(client:notifications())
+    local joins, kept = {}, 0
+    for i = 1, 20 do
+      joins[i] = assert(group:join_start(tostring(i)))
+    end
+    for _, join in ipairs(joins) do
+      assert.is_true(started.answer(notifications, join).held)
+    end
+    for _, member in pairs(client._joined.members) do
+      kept = kept + (member.name == group.name and 1 or 0)
+    end
+    assert.equal(20, kept)
+  end)
+
   it("is left by Ctrl-C at once", function()
     local child = party.start(server, [[
       local watch = client:group(arg[2]):watch()

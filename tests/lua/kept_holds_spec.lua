@@ -66,6 +66,22 @@ describe("the hold of a collected object", function()
     end)
   end
 
+  it("leaves the heir's own handle with the record that it had", function()
+    local name = support.name()
+    local heir = client:lock_many { name }
+    local record, handle = heir._record, heir._handle
+    local token = hold_and_collect(function()
+      return client:lock_many { name }
+    end, client, name)
+
+    assert.is_true(heir:adopt(token))
+    -- The finalizer that was made first uses a handle that was made before it.
+    assert.equal(handle, record.handle)
+    assert.are_not.equal(record, heir._record)
+    assert.equal(heir._handle, heir._record.handle)
+    assert.is_true(heir:release())
+  end)
+
   it("is renewed until the client is closed", function()
     local own = assert(interlock.connect(client.url))
     local name = support.name()

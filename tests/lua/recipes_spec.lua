@@ -79,6 +79,15 @@ describe("recipes", function()
     end)
   end)
 
+  it("gives the semaphore's lock back when an argument is wrong", function()
+    assert.has_error(function()
+      recipes.acquire_semaphore_with_lock(client, "s", nil)
+    end)
+    local mine = recipes.acquire_lock(client, "s", 0)
+    assert.is_string(mine)
+    assert.is_true(recipes.release_lock(client, "s", mine))
+  end)
+
   it("has one master at a time", function()
     local other = recipes.bind(assert(interlock.connect(server.url)))
     assert.is_true(r:master())
@@ -151,6 +160,20 @@ describe("recipes", function()
       end)
     end)
     assert.equal("3", server:command("LLEN", "ilk:recipes:dead:{jobs}"))
+  end)
+
+  it("buries a message whose arguments are none", function()
+    local left = 1
+    server:command("RPUSH", "badly", "add")
+    assert.is_true(recipes.worker_watch_queue(client, "badly", { add = print },
+      function(message)
+        left = 0
+        return message, nil
+      end,
+      function()
+        return left == 0
+      end))
+    assert.equal("1", server:command("LLEN", "ilk:recipes:dead:{badly}"))
   end)
 
   it("refuses wrong arguments in the caller's line", function()
