@@ -26,6 +26,7 @@ Name = Union[str, bytes, bytearray, memoryview]
 MAX_SECONDS = 1e10
 
 OK: int = lib.ILK_OK
+EHELD: int = lib.ILK_EHELD
 EINTR: int = lib.ILK_EINTR
 ELOST: int = lib.ILK_ELOST
 EUNSUPPORTED: int = lib.ILK_EUNSUPPORTED

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 from . import _decorator, _ffi, _greenlets, errors
 from ._core import ffi, lib
 from ._decorator import F
-from ._ffi import EINTR, OK, UNSET, Seconds, Unset
+from ._ffi import EHELD, EINTR, OK, UNSET, Seconds, Unset
 from ._lease_base import LeaseBase
 
 if TYPE_CHECKING:
@@ -66,10 +66,12 @@ class Lease(LeaseBase):
         if self._reentrant:
             self._refuse_other_owner(errors.NotOwnedError)
         err = self._err
+        status = OK
         try:
             status = self._functions.release(handle, err)
         finally:
-            self._forget_one()
+            if status != EHELD:  # another thread uses the handle, which still holds
+                self._forget_one()
         return status == OK or self._unless_lost(status, err)
 
     def extend(self, ttl: Seconds | None = None) -> bool:

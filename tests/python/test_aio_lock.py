@@ -424,3 +424,48 @@ async def test_locked_blocking_and_timedelta(url, name):
             assert 8 < lock.remaining() <= 9
         notifications = client.notifications()
         assert await notifications.get(datetime.timedelta(seconds=0.01)) is None
+
+
+def test_a_loss_before_the_task_goes_on_cancels_its_body(url, name):
+    async def body(lock):
+        async with lock:
+            await asyncio.sleep(30)
+
+    async def main():
+        async with aio.connect(url) as client:
+            lock = client.lock(name, ttl=0.3)
+            task = asyncio.create_task(body(lock))
+            await asyncio.sleep(0)
+            while not lock.held:  # the loop does not run: the task does not know yet
+                time.sleep(0.01)
+                client._driver.drain()
+            with interlock.connect(url) as other:
+                other.break_lock(name)
+            while not client.stats().losses:
+                time.sleep(0.01)
+            client._driver.drain()
+            with pytest.raises(interlock.LostError):
+                await asyncio.wait_for(task, 10)
+
+    asyncio.run(main())
+
+
+@on_every_loop
+async def test_a_release_that_is_refused_leaves_the_hold_to_the_block(
+    server, url, name
+):
+    begun = anyio.Event()
+
+    async def extend(lock):
+        begun.set()
+        await lock.extend(5)
+
+    async with aio.connect(url) as client:
+        lock = client.lock(name)
+        async with lock, anyio.create_task_group() as group:
+            server.call("CLIENT", "PAUSE", "300", "WRITE")
+            group.start_soon(extend, lock)
+            await begun.wait()
+            with pytest.raises(interlock.HeldError):  # the extend is under way
+                await lock.release()
+        assert not await client.lock(name).locked()

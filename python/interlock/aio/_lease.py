@@ -66,6 +66,11 @@ class Lease(LeaseBase):
             self._refuse_other_owner(errors.NotOwnedError)
         try:
             started = self._driver.start(self._start_functions.release, handle)
+        except BaseException as failure:
+            if not isinstance(failure, errors.HeldError):  # in use: it still holds
+                self._forget_one()
+            raise
+        try:
             await self._driver.wait(started)
         finally:
             self._forget_one()
@@ -92,12 +97,16 @@ class Lease(LeaseBase):
         return _decorator.awaited(function, self._holds())
 
     async def __aenter__(self) -> Self:
+        if not self._depth:
+            self._lost = None
         if not await self.acquire():
             raise errors.TimeoutError(
                 f"{self._noun} {self._shown} was not acquired within {self._wait} s"
             )
-        self._lost = None
-        self._scopes.append(self._driver.cancel_scope())
+        scope = self._driver.cancel_scope()
+        self._scopes.append(scope)
+        if self._lost is not None and not self.held:  # before this task went on
+            scope.cancel()
         return self
 
     async def __aexit__(
@@ -106,7 +115,13 @@ class Lease(LeaseBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        ours = await self._scopes.pop().leave(kind, error, trace)
+        try:
+            ours = await self._scopes.pop().leave(kind, error, trace)
+        except BaseException:  # trio: what is left of a group of exceptions
+            lost = await self._release_at_exit() if self._depth else None
+            if lost is not None:
+                log.warning("not released after %s: %s", kind and kind.__name__, lost)
+            raise
         lost = await self._release_at_exit() if self._depth else None
         if ours and lost is None:
             lost = self._lost
