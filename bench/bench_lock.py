@@ -9,6 +9,7 @@ from __future__ import annotations
 import lock_alone
 import lock_crowd
 import lock_peers
+import lock_variants
 import lock_waits
 from harness import Report, build_c, hiredis_flags, interlock_flags, run_parts
 
@@ -18,6 +19,7 @@ PARTS = {
     "crowd": lock_crowd,
     "waits": lock_waits,
     "peers": lock_peers,
+    "variants": lock_variants,
 }
 
 
