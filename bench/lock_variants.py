@@ -115,7 +115,11 @@ def plain_native(pipeline, number: int) -> None:
 
 
 def has_native_delete(server: CountedServer) -> bool:
-    return bool(server.redis.execute_command("COMMAND", "INFO", "DELIFEQ")[0])
+    try:
+        server.redis.execute_command("DELIFEQ", "nothing", "x")
+    except redis.ResponseError:
+        return False
+    return True
 
 
 def programs() -> list[str]:
