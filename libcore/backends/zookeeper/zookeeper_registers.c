@@ -161,9 +161,10 @@ static void end_with(ilk__zk_job *job, const char *error)
 
     if (!job->change.token.len)
         ilk__register_was_read(name, job->request, NULL, error);
-    else /* the core repeats one that may have been executed */
-        ilk__register_change_failed(name, job->request,
-                                    job->is_unsure ? NULL : error);
+    else /* the core repeats one that may have been executed, or may yet be */
+        ilk__register_change_failed(
+            name, job->request,
+            job->is_unsure || job->is_writing ? NULL : error);
     ilk__zk_job_over(job);
 }
 
@@ -196,6 +197,7 @@ static void was_written(ilk__zk_op *op)
 {
     ilk__zk_job *job = op->job;
 
+    job->is_writing = 0;
     if (ilk__zk_job_repeats(job, op)) {
         job->is_unsure |= ilk__zk_is_unsure(op->rc);
         return;
@@ -227,6 +229,7 @@ static void write_node(ilk__zk_job *job, const char *id, const content *before)
     } else {
         const ilk__span text = {ilk__buf_data(&data), ilk__buf_len(&data)};
 
+        job->is_writing = 1;
         if (*before->last)
             ilk__zk_set(op, at->path, text, before->data_version);
         else
