@@ -33,7 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DETACH_MS = 5000, REAP_MS = 1000 };
+enum { DETACH_MS = 5000, REAP_MS = 1000, PROBE_MS = 1000 };
 
 struct ilk__embedded {
     ilk__home home;
@@ -96,10 +96,23 @@ static ilk_status start_failed(const ilk__home *home, const starter *s,
                      home->path);
 }
 
+/* A server that runs although `alive` can be locked: somebody has removed the file. A
+ * second server would give away what the first one's users hold. */
+static int is_there(const ilk__home *home, int64_t deadline)
+{
+    char line[8];
+    const int error =
+        ilk__embedded_command(home->socket, "PING", line, sizeof line,
+                              ilk__sooner(deadline, ilk__deadline(PROBE_MS)));
+
+    return error == 0 || error == ETIMEDOUT;
+}
+
 /* Start a server unless one is alive. Called repeatedly, until the server
  * answers. Being able to lock `alive` means that no server runs: if we have
  * started one before, it ended, and that is the failure. */
-static ilk_status ensure(const ilk__home *home, starter *s, ilk_error *err)
+static ilk_status ensure(const ilk__home *home, starter *s, int64_t deadline,
+                         ilk_error *err)
 {
     ilk_status st;
     int alive;
@@ -114,6 +127,8 @@ static ilk_status ensure(const ilk__home *home, starter *s, ilk_error *err)
     if (s->started) {
         await_starter(s); /* an ending process first releases its locks */
         st = start_failed(home, s, err);
+    } else if (is_there(home, deadline)) {
+        st = ILK_OK;
     } else {
         /* The server would follow a symbolic link when it writes `pid`. */
         unlinkat(home->fd, "pid", 0);
@@ -137,7 +152,7 @@ static ilk_status bring_up(const ilk__home *home, starter *s, int64_t deadline,
     int error;
 
     for (;;) {
-        if ((st = ensure(home, s, err)) != ILK_OK)
+        if ((st = ensure(home, s, deadline, err)) != ILK_OK)
             return st;
         error = ilk__embedded_command(home->socket, "PING", line, sizeof line,
                                       deadline);

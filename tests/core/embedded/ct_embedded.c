@@ -145,6 +145,22 @@ static void a_killed_server_is_started_anew(void **state)
     await_no_server();
 }
 
+/* Some programs clean up directories of temporary files without a look at locks. */
+static void a_server_whose_lock_file_was_removed_is_joined(void **state)
+{
+    ilk__embedded *first = attach(in_tmp("cleaned")), *second;
+
+    (void)state;
+    assert_string_equal(ask(first, "SET kept yes"), "+OK");
+    assert_int_equal(unlink(in_tmp("cleaned/alive")), 0);
+    second = attach(in_tmp("cleaned"));
+    assert_true(has_value(second, "kept"));
+    assert_string_equal(ask(first, "SET kept again"), "+OK");
+    (void)ask(second, "SHUTDOWN NOSAVE");
+    ilk__embedded_detach(first);
+    ilk__embedded_detach(second);
+}
+
 static void a_frozen_server_fails_at_the_deadline(void **state)
 {
     ilk__embedded *embedded = attach(NULL);
@@ -299,6 +315,7 @@ int main(void)
         TEST(a_server_comes_back_empty_from_a_crash),
         TEST(a_named_directory_keeps_data_through_a_crash),
         TEST(a_killed_server_is_started_anew),
+        TEST(a_server_whose_lock_file_was_removed_is_joined),
         TEST(a_frozen_server_fails_at_the_deadline),
         TEST(stop_ends_the_server_under_its_users),
         TEST(stop_of_a_frozen_server_times_out),
