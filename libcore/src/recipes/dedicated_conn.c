@@ -16,16 +16,27 @@ enum { CONNECTIONS_MOST = 64, TICK_MS = 250 };
 ilk_status ilk__dedicated_conn_open(ilk__dedicated_conn *dedicated,
                                     ilk_client *client, ilk_error *err)
 {
-    if (dedicated->conn)
-        return ILK_OK;
-    return ilk__conn_open(&dedicated->conn, &client->target, NULL,
-                          ilk__deadline(client->opts.connect_timeout_ms), err);
+    ilk_status st = ILK_OK;
+
+    if (!dedicated->conn)
+        st = ilk__conn_open(
+            &dedicated->conn, &client->target, &dedicated->replaced,
+            ilk__deadline(client->opts.connect_timeout_ms), err);
+    if (st == ILK_OK)
+        dedicated->replaced.since = 0;
+    return st;
 }
 
 void ilk__dedicated_conn_close(ilk__dedicated_conn *dedicated)
 {
     ilk__conn_close(dedicated->conn);
     dedicated->conn = NULL;
+}
+
+void ilk__dedicated_conn_abandon(ilk__dedicated_conn *dedicated)
+{
+    dedicated->replaced = ilk__conn_identity_of(dedicated->conn);
+    ilk__dedicated_conn_close(dedicated);
 }
 
 /* After a switch of the primary, end connections to another server: their next

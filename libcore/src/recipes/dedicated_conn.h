@@ -10,10 +10,12 @@
 #include "client/client.h"
 
 typedef struct ilk__dedicated_conn {
-    ilk__conn *conn; /* NULL: there is none */
+    ilk__conn *conn;             /* NULL: there is none */
+    ilk__conn_identity replaced; /* see ilk__dedicated_conn_abandon() */
 } ilk__dedicated_conn;
 
-/* Connects, if there is no connection. */
+/* Connects, if there is no connection. One that was abandoned is closed at the server by
+ * then. */
 ilk_status ilk__dedicated_conn_open(ilk__dedicated_conn *dedicated,
                                     ilk_client *client, ilk_error *err);
 
@@ -28,6 +30,9 @@ ilk_status ilk__dedicated_conn_next(ilk__dedicated_conn *dedicated,
                                     ilk__reply **out, ilk_error *err);
 
 void ilk__dedicated_conn_close(ilk__dedicated_conn *dedicated);
+/* Closes it with a command under way, which the server may execute until it has seen
+ * that. */
+void ilk__dedicated_conn_abandon(ilk__dedicated_conn *dedicated);
 
 /*
  * Sleeps until one of the connections may have a reply (ILK_OK), or until:

@@ -21,7 +21,7 @@ int ilk__consumer_is_blocking(const ilk_consumer *self)
 
 static void drop(ilk_consumer *self, size_t list)
 {
-    ilk__dedicated_conn_close(&self->connections[list]);
+    ilk__dedicated_conn_abandon(&self->connections[list]);
     self->awaiting[list] = 0;
 }
 
@@ -30,6 +30,21 @@ void ilk__consumer_hush(ilk_consumer *self)
     for (size_t i = 0; i < self->count; i++)
         if (self->awaiting[i])
             drop(self, i);
+}
+
+ilk_status ilk__consumer_unblock(ilk_consumer *self, ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    ilk__consumer_hush(self);
+    for (size_t i = 0; i < self->count && st == ILK_OK; i++) {
+        if (!self->connections[i].replaced.since)
+            continue;
+        st = ilk__dedicated_conn_open(&self->connections[i],
+                                      self->handle.client, err);
+        ilk__dedicated_conn_close(&self->connections[i]);
+    }
+    return st;
 }
 
 /* Sends a BLMOVE for the list's next message, until the round ends. */

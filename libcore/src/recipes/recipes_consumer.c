@@ -230,19 +230,29 @@ ilk_status ilk_consumer_settle(ilk_consumer *self, int how, ilk_error *err)
     return st;
 }
 
-ilk_status ilk_consumer_leave(ilk_consumer *self, ilk_error *err)
+static ilk_status recover_all(ilk_consumer *self, ilk_error *err)
 {
-    ilk_status st = enter(self, err);
+    ilk_status st = ILK_OK;
 
-    if (st)
-        return st;
-    ilk__consumer_hush(self);
     for (size_t i = 0; self->known && i < self->count; i++) {
         ilk_status one =
             ilk__consumer_recover(self, i, self->id, st ? NULL : err);
 
         st = st ? st : one;
     }
+    return st;
+}
+
+/* A message that a BLMOVE moved after the recovery would be in nobody's list. */
+ilk_status ilk_consumer_leave(ilk_consumer *self, ilk_error *err)
+{
+    ilk_status st = enter(self, err);
+
+    if (st)
+        return st;
+    st = ilk__consumer_unblock(self, err);
+    if (st == ILK_OK)
+        st = recover_all(self, err);
     if (st == ILK_OK) {
         ilk__free(self->taken.data);
         self->taken = (ilk__bytes){0};

@@ -247,6 +247,21 @@ static void close_client(void)
     ilk_client_close(client, NULL);
 }
 
+/* A message that comes then would go to a consumer that nobody knows. */
+static void nothing_blocks_for_a_consumer_that_has_left(void **state)
+{
+    later other;
+    ilk_items *items = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    start_later(&other, interrupt);
+    assert_status(ILK_EINTR, ilk_consumer_pop(&items, consumer, -1, &err));
+    pthread_join(other.thread, NULL);
+    assert_status(ILK_OK, ilk_consumer_leave(consumer, &err));
+    assert_null(strstr(fixture_command(&fx, "CLIENT LIST"), "cmd=blmove"));
+}
+
 static void signals_interrupts_and_close_end_it(void **state)
 {
     struct sigaction action = {.sa_handler = on_signal}, old;
@@ -400,6 +415,7 @@ int main(void)
         CONSUMER(a_broken_connection_loses_nothing),
         CONSUMER(a_server_that_was_a_replica_meanwhile_goes_on),
         CONSUMER(what_was_moved_unheard_is_taken_next),
+        CONSUMER(nothing_blocks_for_a_consumer_that_has_left),
         CONSUMER(signals_interrupts_and_close_end_it),
         CONSUMER(a_killed_ones_message_goes_to_others),
         CONSUMER(one_taken_for_dead_is_told),
