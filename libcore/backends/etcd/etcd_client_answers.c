@@ -88,9 +88,20 @@ static pb_callback_t bytes(ilk__span *span)
     return (pb_callback_t){.funcs.decode = read_span, .arg = span};
 }
 
+/* A server may send any number; these can be counted up and multiplied. */
+#define REVISION_MOST (INT64_C(1) << 62)
+#define TTL_MOST_S INT64_C(1000000000)
+
+static int64_t within(int64_t number, int64_t least, int64_t most)
+{
+    if (number < least)
+        return least;
+    return number < most ? number : most;
+}
+
 static int64_t revision_of(bool has_header, const ilk_etcd_ResponseHeader *from)
 {
-    return has_header ? from->revision : 0;
+    return has_header ? within(from->revision, 0, REVISION_MOST) : 0;
 }
 
 static void take_header(ilk__etcd_answer *out, bool has_header,
@@ -117,12 +128,13 @@ static void expect_kv(ilk_etcd_KeyValue *message, kv_bytes *to)
 static void take_kv(ilk__etcd_kv *to, const ilk_etcd_KeyValue *from,
                     const kv_bytes *parts)
 {
-    *to = (ilk__etcd_kv){.key = parts->key,
-                         .value = parts->value,
-                         .create_revision = from->create_revision,
-                         .mod_revision = from->mod_revision,
-                         .version = from->version,
-                         .lease = from->lease};
+    *to = (ilk__etcd_kv){
+        .key = parts->key,
+        .value = parts->value,
+        .create_revision = within(from->create_revision, 0, REVISION_MOST),
+        .mod_revision = within(from->mod_revision, 0, REVISION_MOST),
+        .version = from->version,
+        .lease = from->lease};
 }
 
 static bool read_kv(pb_istream_t *stream, field f, void **arg)
@@ -250,7 +262,7 @@ ilk_status ilk__etcd_read_grant(ilk__span message, ilk__etcd_parts *parts,
 
     take_header(out, from.has_header, &from.header);
     out->lease = from.ID;
-    out->ttl_s = from.TTL;
+    out->ttl_s = within(from.TTL, -1, TTL_MOST_S);
     return st || from.ID ? st : ILK_EREPLY;
 }
 
@@ -275,7 +287,7 @@ ilk_status ilk__etcd_read_keep_alive(ilk__span message, ilk__etcd_parts *parts,
 
     take_header(out, from.has_header, &from.header);
     out->lease = from.ID;
-    out->ttl_s = from.TTL;
+    out->ttl_s = within(from.TTL, -1, TTL_MOST_S);
     return st;
 }
 
@@ -290,8 +302,8 @@ ilk_status ilk__etcd_read_time_to_live(ilk__span message,
 
     take_header(out, from.has_header, &from.header);
     out->lease = from.ID;
-    out->ttl_s = from.TTL;
-    out->granted_ttl_s = from.grantedTTL;
+    out->ttl_s = within(from.TTL, -1, TTL_MOST_S);
+    out->granted_ttl_s = within(from.grantedTTL, -1, TTL_MOST_S);
     return st;
 }
 
@@ -366,7 +378,7 @@ ilk_status ilk__etcd_read_watch(ilk__span message, ilk__etcd_parts *parts,
     out->id = from.watch_id;
     out->created = from.created;
     out->cancelled = from.canceled;
-    out->compact_revision = from.compact_revision;
+    out->compact_revision = within(from.compact_revision, 0, REVISION_MOST);
     out->events = parts->events.items;
     out->event_count = parts->events.count;
     return ILK_OK;
