@@ -469,3 +469,29 @@ async def test_a_release_that_is_refused_leaves_the_hold_to_the_block(
             with pytest.raises(interlock.HeldError):  # the extend is under way
                 await lock.release()
         assert not await client.lock(name).locked()
+
+
+def test_a_loss_beside_another_exception_releases_on_trio(url, name):
+    trio = pytest.importorskip("trio")
+
+    async def fails():
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("while it was cleaned up")
+
+    async def hold(client, lock):
+        async with lock, trio.open_nursery() as nursery:
+            nursery.start_soon(fails)
+            nursery.start_soon(trio.sleep_forever)
+            assert await client.break_lock(name)
+
+    async def main():
+        async with aio.connect(url) as client:
+            lock = client.lock(name, ttl=0.3, reentrant=True)
+            with pytest.raises(Exception):  # noqa: B017 - a group of them, or one
+                await hold(client, lock)
+            assert await lock.acquire(5)
+            assert await lock.release()
+
+    trio.run(main)

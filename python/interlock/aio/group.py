@@ -75,7 +75,13 @@ class Member(MemberBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        ours = await self._scopes.pop().leave(kind, error, trace)
+        try:
+            ours = await self._scopes.pop().leave(kind, error, trace)
+        except BaseException:  # trio: what is left of a group of exceptions
+            failure = await self._leave_at_exit()
+            if failure is not None:
+                _log.warning("not left after %s: %s", kind and kind.__name__, failure)
+            raise
         failure = await self._leave_at_exit()
         if ours and failure is None:
             failure = self._lost
