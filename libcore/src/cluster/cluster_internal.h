@@ -22,9 +22,8 @@ enum {
                                        node's number */
     ILK__CLUSTER_REFUSALS = 5,      /* redirections in a row, then a pause */
     ILK__CLUSTER_SILENCE_MS = 1000, /* of a node: ask others for the slots */
-    ILK__CLUSTER_IDLE_MS =
-        10000,                /* a node without slots keeps its connections */
-    ILK__CLUSTER_TRIED = 1024 /* tokens of reserves over several slots */
+    ILK__CLUSTER_IDLE_MS = 10000,   /* of a node without slots: disconnect */
+    ILK__CLUSTER_TRIED = 1024       /* tokens of reserves over several slots */
 };
 
 typedef struct ilk__cluster ilk__cluster;
