@@ -84,7 +84,7 @@ static void a_loss_found_by_the_caller_is_told_once(void **state)
     assert_lost(ILK_ELOST);
 }
 
-static void a_column_has_its_own_word_and_notification(void **state)
+static void a_kind_has_its_own_noun_and_notification(void **state)
 {
     const ilk__lease_kind permits = {
         .noun = "permit",
@@ -377,7 +377,7 @@ int main(void)
         TEST(an_unwatched_hold_runs_out_in_silence),
         TEST(a_watched_hold_without_renewal_tells_of_its_end),
         TEST(a_loss_found_by_the_caller_is_told_once),
-        TEST(a_column_has_its_own_word_and_notification),
+        TEST(a_kind_has_its_own_noun_and_notification),
         TEST(what_is_not_held_cannot_be_lost),
         TEST(a_hold_is_renewed_at_a_third_of_its_lease),
         TEST(a_hold_that_was_late_is_renewed_before_its_end),
