@@ -162,9 +162,9 @@ static void end_with(ilk__zk_job *job, const char *error)
     if (!job->change.token.len)
         ilk__register_was_read(name, job->request, NULL, error);
     else /* the core repeats one that may have been executed, or may yet be */
-        ilk__register_change_failed(
-            name, job->request,
-            job->is_unsure || job->is_writing ? NULL : error);
+        ilk__register_change_failed(name, job->request,
+                                    job->is_unsure || job->is_writing ? NULL
+                                                                      : error);
     ilk__zk_job_over(job);
 }
 
