@@ -584,8 +584,8 @@ static void was_revoked(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 {
     etcd_member *work = step->context;
 
-    if (answer->status
-        && !answer->is_gone) { /* the key is gone: a copy would say LOST */
+    /* The key is gone, and a copy of the request would find that. */
+    if (answer->status && !answer->is_gone) {
         end_failed(work, NULL);
         return;
     }
@@ -604,8 +604,8 @@ static void was_deleted(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 
     if (!goes_on(work, answer))
         return;
-    if (!answer->succeeded
-        && answer->was_repeated) { /* by an earlier copy, perhaps */
+    /* An earlier copy may have deleted it. */
+    if (!answer->succeeded && answer->was_repeated) {
         end_failed(work, NULL);
         return;
     }
