@@ -277,21 +277,6 @@ static void fork_while_other_threads_call(void **state)
     ilk_client_free(client);
 }
 
-/* AddressSanitizer's allocator takes no part in fork(): a mutex that a thread of the client
- * has at that moment stays locked in the child, which waits for it until its alarm. */
-static int allocator_was_locked(pid_t pid)
-{
-#ifdef __SANITIZE_ADDRESS__
-    siginfo_t end;
-
-    return waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT) == 0
-           && end.si_code == CLD_KILLED && end.si_status == SIGALRM;
-#else
-    (void)pid;
-    return 0;
-#endif
-}
-
 static void demand_own_life(family *f, const char *parents_id)
 {
     ilk_lock *mine = NULL;
@@ -333,14 +318,9 @@ static void reopened_client_lives_its_own_life(void **state)
     assert_string_equal(id, ilk_client_id(f.client));
     pid = fork_now();
     if (pid == 0) {
-        alarm((unsigned)(patience(10000) / 1000));
         demand_own_life(&f, id);
         free_family(&f);
         _exit(0);
-    }
-    if (allocator_was_locked(pid)) {
-        free_family(&f);
-        skip_because("AddressSanitizer's allocator was locked at the fork");
     }
     assert_ends_well(pid);
     assert_status(ILK_OK, ilk_lock_check(f.held, &err));
