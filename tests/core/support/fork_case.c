@@ -25,8 +25,8 @@ static void say_where(int number)
 
 static void limit(void)
 {
-    const struct sigaction once = {.sa_handler = say_where,
-                                   .sa_flags = SA_RESETHAND | SA_NODEFER};
+    const struct sigaction once = {
+        .sa_handler = say_where, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
 
     sigaction(SIGALRM, &once, NULL);
     alarm(LONGEST_S);
