@@ -20,7 +20,7 @@ from harness import ROOT, Report, Server
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "counts")]
 import expand_scripts  # noqa: E402
-from counted import CountedServer  # noqa: E402
+from counted import COMPARE_AND_DELETE, CountedServer, token  # noqa: E402
 
 TIMES = 400
 NAME = "orders"
@@ -30,17 +30,9 @@ SIDE_KEYS = [
 KEYS = [NAME, *SIDE_KEYS]
 WAIT = SIDE_KEYS[1]
 CLIENT = "c" * 22
-COMPARE_AND_DELETE = (
-    "if redis.call('get', KEYS[1]) == ARGV[1] then"
-    " return redis.call('del', KEYS[1]) else return 0 end"
-)
 # The side keys' names made by the script, from the lock's.
 DERIVED = 'local KEYS = {KEYS[1], "ilk:lock:fence:{" .. KEYS[1] .. "}", "ilk:lock:wait:{" .. KEYS[1] .. "}"}\n'
 Send = Callable[[redis.client.Pipeline, int], None]
-
-
-def token(number: int) -> str:
-    return f"t{number:022}"
 
 
 class Calls:

@@ -11,6 +11,15 @@ from pathlib import Path
 import redis
 
 VALGRIND = ["valgrind", "--tool=callgrind"]
+COMPARE_AND_DELETE = (
+    "if redis.call('get', KEYS[1]) == ARGV[1] then"
+    " return redis.call('del', KEYS[1]) else return 0 end"
+)
+
+
+def token(number: int) -> str:
+    """A token of the usual length, another one for each number."""
+    return f"t{number:022}"
 
 
 def total(profile: Path) -> int:

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from counted import CountedServer, count_program
+from counted import COMPARE_AND_DELETE, CountedServer, count_program, token
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -28,10 +28,6 @@ RECORDED = Path(__file__).with_name("recorded.json")
 TIMES = 400
 PAIRS = 400
 SLACK = {"server": 1.03, "client": 1.10}
-COMPARE_AND_DELETE = (
-    "if redis.call('get', KEYS[1]) == ARGV[1] then"
-    " return redis.call('del', KEYS[1]) else return 0 end"
-)
 CLIENT = "c" * 22
 WHO = "host:1234:worker"
 
@@ -43,10 +39,6 @@ def key(kind, name):
 def keys_of_lock(name):
     kinds = ("fence", "wait", "live", "readers")
     return [name, *(key(f"lock:{kind}", name) for kind in kinds)]
-
-
-def token(number):
-    return f"t{number:022}"
 
 
 @pytest.fixture(scope="module")
