@@ -13,6 +13,8 @@ from peers import NodeRedlock, RedisPy, Redsync
 
 SECONDS = 8.0
 OF_EACH = 3
+ROUNDS = 3
+LEAST = 0.1  # of the time, for each kind; a quarter on a quiet machine
 
 
 class Shares:
@@ -75,22 +77,33 @@ class Shares:
     ],
 )
 def test_each_kind_gets_its_share(kind, hold, fair, peer_of, url, name, tell):
+    """Luck rules one round: a poller that finds the name free again and again
+    keeps it for seconds. No kind may come off badly in each of the rounds."""
+    for _ in range(ROUNDS):
+        parts = play_round(kind, hold, fair, peer_of, url, name, tell)
+        if hold < 0.05 or min(parts.values()) > LEAST:
+            return
+    raise AssertionError(f"one kind starved in {ROUNDS} rounds, at last {parts}")
+
+
+def play_round(kind, hold, fair, peer_of, url, name, tell):
+    """The part of the time that each kind was inside."""
     first = peer_of(kind, OF_EACH)
     assert first.acquire(name, 10)
     shares = Shares(hold)
-    client = interlock.connect(url)
-    for number in range(OF_EACH):
-        peer = peer_of(kind, number)
-        shares.add(
-            f"theirs {number}",
-            lambda p=peer: p.acquire_by_default(name, 10),
-            peer.release,
-        )
-        lock = client.lock(name, ttl=10, fair=fair)
-        shares.add(f"ours {number}", lambda k=lock: k.acquire(timeout=4), lock.release)
-
-    shares.run(first)
-    client.close()
+    with interlock.connect(url) as client:
+        for number in range(OF_EACH):
+            peer = peer_of(kind, number)
+            shares.add(
+                f"theirs {number}",
+                lambda p=peer: p.acquire_by_default(name, 10),
+                peer.release,
+            )
+            lock = client.lock(name, ttl=10, fair=fair)
+            shares.add(
+                f"ours {number}", lambda k=lock: k.acquire(timeout=4), lock.release
+            )
+        shares.run(first)
 
     parts = {
         label: sum(shares.of(label, shares.seconds)) / SECONDS
@@ -107,9 +120,8 @@ def test_each_kind_gets_its_share(kind, hold, fair, peer_of, url, name, tell):
     ours = shares.of("ours", shares.turns)
     if fair:
         assert max(ours) - min(ours) <= max(3, 0.2 * max(ours))
-    if hold >= 0.05:  # a quarter on a quiet machine
-        assert min(parts.values()) > 0.1, parts
     assert sum(shares.of("theirs", shares.turns)) > OF_EACH  # luck says which of them
+    return parts
 
 
 def test_ours_keep_their_order_behind_a_foreign_holder(url, name):
