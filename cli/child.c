@@ -29,6 +29,8 @@
 #include <sys/prctl.h>
 #endif
 
+enum { GROUP_AGAIN_MS = 100, DESCENDANTS_AGAIN_MS = 1000 };
+
 /* Die with the parent, where the system can do that: SIGKILL, because a
    command whose lock nobody renews must not go on. */
 static void tie_to(pid_t parent)
@@ -189,9 +191,16 @@ void cli_child_look(struct cli_child *child)
     }
 }
 
+/* The end of a descendant sends a signal. But whether only the embedded server and
+   its watcher are left is found by a look at processes, of which one may just have
+   been started and has not its name yet: then no signal leads to another look. */
 int cli_child_look_again_ms(const struct cli_child *child)
 {
-    return child->group && child->ended ? 100 : -1;
+    if (!child->ended)
+        return -1;
+    if (child->group)
+        return GROUP_AGAIN_MS;
+    return child->adopts ? DESCENDANTS_AGAIN_MS : -1;
 }
 
 /* ---- signals ------------------------------------------------------------ */

@@ -32,7 +32,7 @@ int cli_child_start(struct cli_child *child, char *const *argv);
 /* Find out who has ended, after a SIGCHLD and after cli_child_look_again_ms().
    This reaps every child of the process. */
 void cli_child_look(struct cli_child *child);
-/* -1 where SIGCHLD says all; else the time until the next look. */
+/* -1 while only a SIGCHLD is a reason to look; else the time until the next look. */
 int cli_child_look_again_ms(const struct cli_child *child);
 /* Pass a signal on, unless the terminal sent it to the receiver already. After
    the end of CMD its descendants get those that ask to end. */

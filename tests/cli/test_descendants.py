@@ -43,6 +43,10 @@ def left_behind(shell, name, *options, kind="lock", script=LEAVE):
     return holder, pid
 
 
+def name_of(pid):
+    return Path("/proc", str(pid), "comm").read_text().strip()
+
+
 def parent_of(pid):
     with open(f"/proc/{pid}/stat") as file:
         return int(file.read().rpartition(")")[2].split()[1])
@@ -152,6 +156,35 @@ def test_an_embedded_server_is_no_descendant(shell, name, tmp_path):
     outer.communicate(b"\n", timeout=20)
 
     assert outer.returncode == 0
+    assert user.poll() is None
+    user.terminate()
+    user.wait(timeout=20)
+
+
+def test_an_embedded_server_that_is_not_found_at_first_is_looked_for_again(
+    shell, name, tmp_path
+):
+    """No signal comes for a look that went wrong in the moment of CMD's end."""
+    home, away = tmp_path / "home", tmp_path / "away"
+    url = f"embedded://{home}"
+    inner = f"'{shell.program}' lock {name} -- sh -c 'echo up; read line'; exit 0"
+    outer = shell.start(
+        *("lock", name, "--url", shell.server.url, "--ttl", "10m"),
+        *("--", "sh", "-c", inner),
+        env={**shell.env, "INTERLOCK_URL": url},
+        stdin=subprocess.PIPE,
+    )
+    assert outer.stdout.readline() == b"up\n"
+    children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text()
+    command = next(pid for pid in children.split() if name_of(pid) == "sh")
+    user = shell.hold(f"{name}.2", "--url", url)
+    home.rename(away)
+    outer.stdin.write(b"\n")
+    outer.stdin.flush()
+    wait_until(lambda: not Path("/proc", command).exists(), "the end of CMD")
+    away.rename(home)
+
+    assert outer.wait(timeout=20) == 0
     assert user.poll() is None
     user.terminate()
     user.wait(timeout=20)
