@@ -7,9 +7,9 @@
  *     SEND_ONLY  ilk__lanes_send_only(): write the command only
  *     SLEEP      park until wake_at, a wake-up, an interrupt, a stop or the close
  *
- * A wake-up between the step and the park would be lost if nobody slept yet.
- * So counters of wake-ups and interrupts are read before (sleep_marks) and
- * compared when the thread has registered as a sleeper.
+ * A wake-up after the step, but before the thread is among the sleepers, would
+ * be lost. So counters of wake-ups and interrupts are read before the step
+ * (sleep_marks) and compared when the thread has registered as a sleeper.
  */
 #include "run.h"
 
@@ -40,7 +40,7 @@ int ilk__run_ticks(const ilk_client *client)
 #endif
 }
 
-/* Returns the lane that it went over. */
+/* Returns the lane over which the command was sent. */
 static ilk__lane *send(ilk_client *client, ilk__op *op, ilk__input *input,
                        ilk__reply **reply)
 {
@@ -123,19 +123,30 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
                                             : ILK__CAUSE_TIME;
 }
 
-static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
-                           sleep_marks *seen, ilk__input *input)
+/* Without the keeper nobody would wake the operation: it ends as one of a closed
+ * client, and withdraws what it may have on the server. */
+static void sleep_on(ilk_client *client, const ilk__op *op, ilk__parker *parker,
+                     sleep_marks *seen, ilk__input *input, ilk_error *no_keeper)
 {
     ilk__sleeper self = {.parker = parker};
-    ilk_status st = ilk__keeper_start(client->keeper, op->err);
 
-    if (st)
-        return st;
-    enter_sleep(client->shared, &self);
     input->kind = ILK__INPUT_WAKE;
+    input->cause = ILK__CAUSE_CLOSED;
+    if (ilk__keeper_start(client->keeper, no_keeper))
+        return;
+    enter_sleep(client->shared, &self);
     input->cause = sleep_until(client, op->wake_at, parker, seen);
     leave_sleep(client->shared, &self);
-    return ILK_OK;
+}
+
+/* The operation's status, or why it ended like one of a closed client. */
+static ilk_status outcome(const ilk__op *op, const ilk_error *no_keeper)
+{
+    if (op->status != ILK_ECLOSED || !no_keeper->code)
+        return op->status;
+    if (op->err)
+        *op->err = *no_keeper;
+    return (ilk_status)no_keeper->code;
 }
 
 /* The keeper retransmits ensured commands, so it must be running. */
@@ -156,6 +167,7 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
     ilk__input input = {.kind = ILK__INPUT_START};
     ilk__reply *reply = NULL;
     ilk__lane *lane = NULL; /* of the last call */
+    ilk_error no_keeper = {0};
 
     ilk__error_clear(op->err);
     for (;;) {
@@ -172,17 +184,14 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
         }
         memset(&input, 0, sizeof input);
         if (act == ILK__ACT_DONE)
-            return op->status;
+            return outcome(op, &no_keeper);
         if (act == ILK__ACT_SEND) {
             lane = send(client, op, &input, &reply);
         } else if (act == ILK__ACT_SEND_ONLY) {
             input.kind = ILK__INPUT_SENT;
             input.status = send_only(client, op);
         } else {
-            ilk_status st = sleep_on(client, op, parker, &seen, &input);
-
-            if (st)
-                return st;
+            sleep_on(client, op, parker, &seen, &input, &no_keeper);
         }
     }
 }

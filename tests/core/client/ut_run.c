@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_run.c -- interrupts and stops of the blocking driver, with a server that is away. */
-/* link: -Wl,--wrap=ilk__park */
+/*
+ * ut_run.c -- interrupts and stops of the blocking driver, and threads that cannot
+ * be started, with a server that is away.
+ */
+/* link: -Wl,--wrap=ilk__park,--wrap=ilk__keeper_start */
+#include "client/keeper.h"
 #include "client/run.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 
 #include <interlock.h>
 #include <string.h>
@@ -23,7 +28,8 @@ static struct {
     int short_cuts; /* those that the driver ends at once */
     int interrupt;  /* interrupt the client before the n-th sleep, from 1 */
     int stop;       /* and stop it before this one */
-    int woken, interrupts, stops;
+    int woken, interrupts, stops, closings, failures;
+    int no_keeper; /* it cannot be started */
 } seen;
 
 ilk_status __real_ilk__park(ilk__parker *of, int64_t deadline);
@@ -39,6 +45,15 @@ ilk_status __wrap_ilk__park(ilk__parker *of, int64_t deadline)
             ilk_client_stop(client);
     }
     return __real_ilk__park(of, deadline);
+}
+
+ilk_status __real_ilk__keeper_start(ilk__keeper *keeper, ilk_error *to);
+ilk_status __wrap_ilk__keeper_start(ilk__keeper *keeper, ilk_error *to);
+
+ilk_status __wrap_ilk__keeper_start(ilk__keeper *keeper, ilk_error *to)
+{
+    return seen.no_keeper ? ilk__fail(to, ILK_ESYSTEM, "no thread today")
+                          : __real_ilk__keeper_start(keeper, to);
 }
 
 static int setup(void **state)
@@ -86,6 +101,23 @@ static ilk__act end_when_interrupted(ilk__op *op, ilk__cause cause)
                         cause == ILK__CAUSE_TIME ? ILK_ETIMEOUT : ILK_EINTR);
 }
 
+static ilk__act end_when_closed(ilk__op *op, ilk__cause cause)
+{
+    seen.closings += cause == ILK__CAUSE_CLOSED;
+    return ilk__op_done(op, cause == ILK__CAUSE_CLOSED ? ILK_ECLOSED : ILK_OK);
+}
+
+static ilk__act sleep_first(ilk__op *op)
+{
+    return ilk__op_sleep(op, op->deadline);
+}
+
+static ilk__act tidy_up(ilk__op *op, ilk_status status)
+{
+    seen.failures++;
+    return ilk__op_done(op, status);
+}
+
 static ilk__act sleep_in_spite_of_interrupts(ilk__op *op, ilk__cause cause)
 {
     seen.woken++;
@@ -124,6 +156,17 @@ static const ilk__op_type stubborn_wait = {.name = "stubborn wait",
                                            .start = interrupt_and_sleep,
                                            .wake =
                                                sleep_in_spite_of_interrupts};
+static const ilk__op_type closing_wait = {.name = "closing wait",
+                                          .script = ILK__SCRIPT_NONE,
+                                          .ask = ask_ping,
+                                          .reply = end,
+                                          .start = sleep_first,
+                                          .wake = end_when_closed};
+static const ilk__op_type tidy_request = {.name = "tidy request",
+                                          .script = ILK__SCRIPT_NONE,
+                                          .ask = ask_ping,
+                                          .reply = end,
+                                          .failed = tidy_up};
 
 static ilk_status run(const ilk__op_type *type, int64_t timeout_ms)
 {
@@ -246,6 +289,21 @@ static void a_stop_lasts_until_the_client_is_resumed(void **state)
     assert_int_equal(run(&wait, -1), ILK_EINTR);
 }
 
+/* They withdraw what they may have on the server. */
+static void without_a_keeper_sleeps_end_as_in_a_closed_client(void **state)
+{
+    (void)state;
+    seen.no_keeper = 1;
+
+    assert_int_equal(run(&closing_wait, -1), ILK_ESYSTEM);
+
+    assert_int_equal(seen.closings, 1);
+    assert_string_equal(err.msg, "no thread today");
+    assert_int_equal(run(&tidy_request, 600), ILK_ESYSTEM);
+    assert_int_equal(seen.failures, 1);
+    assert_int_equal(seen.sleeps, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -260,6 +318,7 @@ int main(void)
         TEST(a_stop_that_a_wait_ignores_is_reported_once),
         TEST(a_stop_changes_no_request),
         TEST(a_stop_lasts_until_the_client_is_resumed),
+        TEST(without_a_keeper_sleeps_end_as_in_a_closed_client),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
