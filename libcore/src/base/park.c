@@ -5,15 +5,16 @@
  *     unpark: permit 0 -> 1, then wake       park: permit 1 -> 0, else sleep
  *
  * Only the permit decides whether park() returns ILK_OK; the futex or the pipe
- * merely ends the sleep. The permit is set before the wake-up is sent, so no
- * wake-up is lost. A late wake-up, whose permit has been consumed, only makes
- * park() check the permit once more.
+ * merely ends the sleep. The permit is set, or with a pipe announced, before the
+ * wake-up is sent, so no wake-up is lost. A late wake-up, whose permit has been
+ * consumed, only makes park() check the permit once more.
  */
 #include "park.h"
 
 #include "clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,6 +32,20 @@
 
 #include <poll.h>
 #endif
+
+enum {
+    NO_PERMIT,
+    PERMIT,
+    WRITING /* where a pipe wakes: a permit soon, once the byte is written */
+};
+
+/* 0: there is one already. */
+static int set_permit(ilk__parker *parker)
+{
+    return atomic_exchange_explicit(&parker->permit, PERMIT,
+                                    memory_order_release)
+           == NO_PERMIT;
+}
 
 #ifndef ILK__PIPE
 
@@ -59,7 +74,7 @@ static int await_wakeup(ilk__parker *parker, int64_t deadline)
     int given_ms = ilk__poll_timeout(deadline);
     int wait_ms = given_ms < 0 ? INT_MAX : given_ms;
     struct {
-        long sec, nsec; /* the kernel's layout, where time_t has 64 bits, too */
+        long sec, nsec; /* as SYS_futex reads it, also if time_t has 64 bits */
     } left = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
     long rc = syscall(SYS_futex, &parker->permit, FUTEX_WAIT_PRIVATE, 0, &left,
                       NULL, 0);
@@ -67,9 +82,13 @@ static int await_wakeup(ilk__parker *parker, int64_t deadline)
     return rc == 0 || errno == EAGAIN ? 0 : errno;
 }
 
-static void send_wakeup(ilk__parker *parker)
+/* Once the permit is set, the owner may return and its parker may be gone. The
+ * kernel then only gets an address at which nobody waits. */
+static void wake_thread(ilk__parker *parker)
 {
-    syscall(SYS_futex, &parker->permit, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (set_permit(parker))
+        syscall(SYS_futex, &parker->permit, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
+                0);
 }
 
 #else
@@ -109,21 +128,39 @@ static int await_wakeup(ilk__parker *parker, int64_t deadline)
     return error;
 }
 
-static void send_wakeup(ilk__parker *parker)
+/* The descriptor must not be closed before it is written to, so until then the
+ * owner waits for the permit (ilk__parker_consume()). Setting it is the last use
+ * of the parker here. */
+static void wake_thread(ilk__parker *parker)
 {
-    int cancelling = ilk__cancel_disable();
-    ssize_t sent = write(parker->fds[1], "", 1);
+    uint32_t none = NO_PERMIT;
+    int cancelling;
+    ssize_t sent;
 
-    ilk__cancel_restore(cancelling);
+    if (!atomic_compare_exchange_strong(&parker->permit, &none, WRITING))
+        return;
+    cancelling = ilk__cancel_disable();
+    sent = write(parker->fds[1], "", 1);
     (void)sent; /* if the pipe is full, it is readable anyway */
+    ilk__cancel_restore(cancelling);
+    atomic_store_explicit(&parker->permit, PERMIT, memory_order_release);
 }
 
 #endif
 
 int ilk__parker_consume(ilk__parker *parker)
 {
-    return atomic_exchange_explicit(&parker->permit, 0, memory_order_acquire)
-           != 0;
+    uint32_t permit = PERMIT;
+
+    while (!atomic_compare_exchange_weak_explicit(
+               &parker->permit, &permit, NO_PERMIT, memory_order_acquire,
+               memory_order_relaxed)
+           && permit != NO_PERMIT) {
+        if (permit == WRITING)
+            sched_yield();
+        permit = PERMIT;
+    }
+    return permit == PERMIT;
 }
 
 ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
@@ -148,11 +185,9 @@ void ilk__unpark(ilk__parker *parker)
     ilk__wake *wake = parker->wake;
     int saved = errno;
 
-    if (atomic_exchange_explicit(&parker->permit, 1, memory_order_release))
-        return;
-    if (wake)
+    if (!wake)
+        wake_thread(parker);
+    else if (set_permit(parker))
         wake->call(wake);
-    else
-        send_wakeup(parker);
     errno = saved;
 }
