@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import interlock
 import pytest
-from support import Server
+from support import Server, wait_until
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "server.md"
 USER = re.search(r"<!-- acl: locks -->\n```\n(.*?)```", PAGE.read_text(), re.S)[1]
@@ -91,6 +92,21 @@ def test_the_channel_of_an_inbox(without, guarded):
     with interlock.connect(guarded.tcp_url) as other, other.lock("orders"):
         text = refused(lambda: lock.acquire(5))
     assert "cannot SUBSCRIBE to ilk:inbox:*: the user lacks &ilk:inbox:*; " in text
+
+
+def test_the_channel_of_redisson_is_not_needed_by_a_wait(without, guarded):
+    """It only spares waits the next look, so that all of them go on without."""
+    client = without(more=("+hexists",))
+    with ThreadPoolExecutor() as pool, interlock.connect(guarded.tcp_url) as other:
+        held = [other.lock("orders", layout="redisson"), other.lock("orders2")]
+        waits = [client.lock("orders", layout="redisson"), client.lock("orders2")]
+        assert all(lock.acquire(0) for lock in held)
+        taken = [pool.submit(lock.acquire, 30) for lock in waits]
+        for name in ("orders", "orders2"):
+            wait_until(lambda name=name: other.inspect(name).waiters)
+        for lock in held:
+            lock.release()
+        assert all(each.result() for each in taken)
 
 
 def test_the_channel_of_a_pattern(without):

@@ -9,10 +9,11 @@
  *     CHANGE   every waiter in that list: report WOKEN
  *
  * A message that does not repeat the right secret (wait/secret.h), or that is of
- * another version, is dropped and counted. An orphaned message goes to its primitive's function, which passes
- * the grant or signal on to another client (ilk__wait_orphaned()). A message
- * that came from a replica only is never passed on, and a grant or wake of that
- * kind only makes the waiter ask the server.
+ * another version, is dropped and counted. An orphaned message goes to its
+ * primitive's function, which passes the grant or signal on to another client
+ * (ilk__wait_orphaned()). A message that came from a replica only is never
+ * passed on, and such a grant or wake only makes the waiter send its request
+ * again.
  */
 #include "inbox.h"
 
@@ -103,7 +104,7 @@ static void refuse(ilk__shared *shared, ilk__subscriber *subscriber,
                    const ilk_error *why)
 {
     ilk__log(ILK__LOG_ERROR, "no wake-ups%s: %s",
-             subscriber->number ? " by a replica" : "", why->msg);
+             subscriber->number ? " from a replica" : "", why->msg);
     subscriber->connection.wanted = 0;
     ilk__async_conn_break(&subscriber->connection, why->msg);
     forget(shared, subscriber);
@@ -146,7 +147,8 @@ static void refuse_message(ilk__shared *shared, const char *why)
 }
 
 /* A grant or wake-up from a replica, before the primary's copy or without one.
- * It may have been taken back, so the waiter asks the primary. */
+ * The primary may have passed over this waiter, so the waiter sends its request
+ * again. */
 static void on_second_hand(ilk__waiter *waiter)
 {
     if (waiter && waiter->refresher && waiter->report == ILK__REPORT_NONE)
@@ -178,7 +180,7 @@ static void on_grant(ilk__shared *shared, const ilk__message *message)
         return;
     }
     if (!ilk__wait_queue_grants(waiter->wait_queue)) {
-        refuse_message(shared, "that grants to a wait for something else");
+        refuse_message(shared, "that grants to a wait that is for no hold");
         return;
     }
     if (!waiter->refresher)
@@ -252,7 +254,7 @@ static void on_message(ilk__shared *shared, const ilk__subscriber *subscriber,
     ilk__message message;
 
     if (!ilk__message_read(&message, payload->str, payload->len)) {
-        refuse_message(shared, "of no form of this version");
+        refuse_message(shared, "in an unknown form");
         return;
     }
     if (!ilk__secret_proves(shared, &message)) {
@@ -321,7 +323,8 @@ static void distrust(ilk__shared *shared, ilk__subscriber *subscriber)
 static void on_error(ilk__shared *shared, ilk__subscriber *subscriber,
                      const ilk__reply *reply)
 {
-    static const char inboxes[] = "ilk:inbox:*";
+    static const char inboxes[] = "ilk:inbox:*",
+                      releases[] = "redisson_lock__channel:*";
     ilk_error error = {0}, reason = {0};
     const char *name = inboxes;
     size_t len = sizeof inboxes - 1;
@@ -332,12 +335,20 @@ static void on_error(ilk__shared *shared, ilk__subscriber *subscriber,
         distrust(shared, subscriber);
         return;
     }
-    if (call.kind == ILK__SUBSCRIBE_CHANNEL)
+    if (call.kind == ILK__SUBSCRIBE_CHANNEL) {
         name = ilk__channel_name(call.channel, &len);
+    } else if (call.kind == ILK__SUBSCRIBE_FOREIGN) {
+        name = releases;
+        len = sizeof releases - 1;
+    }
     st = ilk__missing_right_to(reply, name, len, &reason);
     if (call.kind == ILK__SUBSCRIBE_CHANNEL) {
         ilk__fail(&error, st, "cannot listen to a channel: %.200s", reason.msg);
         ilk__channel_answered(call.channel, subscriber, &error);
+    } else if (call.kind == ILK__SUBSCRIBE_FOREIGN) {
+        /* The waits go on, and see a release at their next look. */
+        ilk__log(ILK__LOG_ERROR, "cannot SUBSCRIBE to %s: %.200s", releases,
+                 reason.msg);
     } else if (call.kind != ILK__UNSUBSCRIBE) {
         ilk__fail(&error, st, "cannot SUBSCRIBE to %s*: %.200s", prefix,
                   reason.msg);
