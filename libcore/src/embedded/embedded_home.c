@@ -126,8 +126,13 @@ ilk_status ilk__home_open(ilk__home *out, const char *dir, int create,
     memset(out, 0, sizeof *out);
     out->fd = -1;
     n = default_dir(path, sizeof path);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return ilk__fail(err, ILK_ESYSTEM, "embedded: TMPDIR is too long");
+    if (n < 0 || (size_t)n >= sizeof path) {
+        if (dir == NULL)
+            return ilk__fail(
+                err, ILK_ESYSTEM,
+                "embedded: the path of the default directory is too long");
+        path[0] = '\0'; /* no directory is that one */
+    }
     st = find_place(out, dir != NULL ? dir : path, &parent, err);
     if (st != ILK_OK || (!parent && !create))
         return st;
@@ -150,7 +155,7 @@ ilk_status ilk__home_open(ilk__home *out, const char *dir, int create,
         ilk__home_close(out);
         return st;
     }
-    /* The default directory stays without a journal if it is named as well. */
+    /* The default directory gets no AOF, also when it is named explicitly. */
     out->persistent = stat(path, &standard) != 0
                       || standard.st_dev != info.st_dev
                       || standard.st_ino != info.st_ino;
