@@ -132,14 +132,16 @@ static int read_message(const ilk__reply *reply, ilk__node_message *out)
     return 1;
 }
 
-/* A refused subscription counts as confirmed: the node executes requests all the
- * same, and says so. */
+/* A refused subscription counts as confirmed, after a warning in the log: the node can
+ * execute requests all the same. */
 static int is_confirmation(const ilk__node_messages *messages,
                            const ilk__reply *reply)
 {
     const ilk__target *target = messages->connection.target;
 
     if (reply->type == ILK__REPLY_ERROR) {
+        if (!messages->unconfirmed)
+            return 0; /* to a PING: the user may not send it */
         ilk__log(ILK__LOG_WARN, "%s:%d refuses a subscription: %.150s",
                  target->url->host, target->url->port, reply->str);
         return 1;
