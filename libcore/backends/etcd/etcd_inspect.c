@@ -126,7 +126,8 @@ static void has_leader(ilk__etcd_step *step, const ilk__etcd_answer *answer)
                || answer->ops[0].kvs[0].create_revision
                       != one->entries[0].fence) {
         if (step->attempts >= ILK__ETCD_ATTEMPTS) {
-            report(step, one, "ERR etcd: leaders come and go; try again");
+            report(step, one,
+                   "ERR etcd: the leader changes all the time; try again");
             return;
         }
         if (step->name->contended && !step->store->is_closing)
@@ -382,12 +383,13 @@ void ilk__etcd_inspect(void *self, ilk__contended *contended, int64_t most,
 
 /* ---- breaking ------------------------------------------------------------ */
 
-/* A transaction has a limited number of deletions, so many readers take several;
- * `deleted` is how many keys those before have deleted. */
+/* A transaction has a limited number of deletions, so many readers take several.
+ * Those that came after the first list are not meant. `before`: the step of the last
+ * transaction, whose `base` is the number of keys deleted so far; NULL at first. */
 static void begin_break(ilk__etcd_store *store, ilk__etcd_name *name,
                         char *token, size_t token_len,
-                        ilk__gateway_request *request, int attempts,
-                        int64_t deleted);
+                        ilk__gateway_request *request,
+                        const ilk__etcd_step *before);
 
 static void end_break(ilk__etcd_step *step, int was_held, const char *error)
 {
@@ -406,16 +408,23 @@ static void end_unsure_break(ilk__etcd_step *step)
         ilk__contention_break_unsure(step->name->contended, step->request);
 }
 
+/* A part may be broken already. */
+static void fail_break(ilk__etcd_step *step, const char *error)
+{
+    if (step->base > 0)
+        end_unsure_break(step);
+    else
+        end_break(step, 0, error);
+}
+
 static void has_broken(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 {
     char *token = step->context;
-    const int64_t deleted =
-        step->base + (answer->succeeded ? (int64_t)step->deletes : 0);
 
     if (answer->status && answer->may_have_run) {
         end_unsure_break(step);
     } else if (answer->status) {
-        end_break(step, 0, answer->error);
+        fail_break(step, answer->error);
     } else if (answer->succeeded && step->deletes < BREAKS_MOST) {
         end_break(step, 1, NULL);
         if (step->name->contended && !step->store->is_closing) {
@@ -424,16 +433,21 @@ static void has_broken(ilk__etcd_step *step, const ilk__etcd_answer *answer)
         }
     } else if (step->attempts >= ILK__ETCD_ATTEMPTS || !step->name->contended
                || step->store->is_closing) {
-        end_break(step, 0, "ERR etcd: holders come and go; try again");
+        fail_break(step,
+                   "ERR etcd: the holders change all the time; try again");
     } else {
         step->context = NULL;
+        if (answer->succeeded)
+            step->base += (int64_t)step->deletes;
+        step->attempts = answer->succeeded ? 0 : step->attempts + 1;
         begin_break(step->store, step->name, token, (size_t)step->number,
-                    step->request, step->attempts + 1, deleted);
+                    step->request, step);
     }
 }
 
-/* The keys of the holders that are meant. Readers are several; whoever follows the
- * readers that have been deleted is no reader, and holds since. */
+/* The keys of the holders that are meant: the first one, or all readers in front. Behind
+ * readers that this break has deleted, an entry that is no reader's has become the
+ * holder only now, and stays. */
 static size_t find_targets(const ilk__etcd_step *step,
                            const ilk__etcd_op_answer *list,
                            const ilk__etcd_kv **targets)
@@ -446,7 +460,8 @@ static size_t find_targets(const ilk__etcd_step *step,
     for (size_t i = 0; i < list->kv_count && count < BREAKS_MOST; i++) {
         if (!ilk__etcd_key_parse(&shape, step->name, list->kvs[i].key))
             continue;
-        if (seen && shape.kind != ILK__CONTENDER_READER)
+        if (list->kvs[i].create_revision > step->until_revision
+            || (seen && shape.kind != ILK__CONTENDER_READER))
             break;
         if (!token.len
             || (!shape.is_foreign
@@ -469,10 +484,12 @@ static void has_break_list(ilk__etcd_step *step, const ilk__etcd_answer *answer)
     size_t count;
 
     if (answer->status || !answer->op_count) {
-        end_break(step, 0,
-                  answer->status ? answer->error : "ERR etcd: an empty answer");
+        fail_break(step, answer->status ? answer->error
+                                        : "ERR etcd: an empty answer");
         return;
     }
+    if (!step->until_revision)
+        step->until_revision = answer->revision;
     count = find_targets(step, &answer->ops[answer->op_count - 1], targets);
     if (!count) {
         end_break(step, step->base > 0, NULL);
@@ -480,12 +497,13 @@ static void has_break_list(ilk__etcd_step *step, const ilk__etcd_answer *answer)
     }
     next = next_step(step, has_broken, step->context);
     if (!next) {
-        end_break(step, 0, ilk__etcd_no_memory);
+        fail_break(step, ilk__etcd_no_memory);
         return;
     }
     step->context = NULL;
     next->number = step->number;
     next->base = step->base;
+    next->until_revision = step->until_revision;
     next->deletes = count;
     for (size_t i = 0; i < count; i++) {
         const ilk__span key = targets[i]->key;
@@ -503,8 +521,8 @@ static void has_break_list(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 
 static void begin_break(ilk__etcd_store *store, ilk__etcd_name *name,
                         char *token, size_t token_len,
-                        ilk__gateway_request *request, int attempts,
-                        int64_t deleted)
+                        ilk__gateway_request *request,
+                        const ilk__etcd_step *before)
 {
     ilk__etcd_step *step =
         ilk__etcd_step_new(store, has_break_list, name, NULL, NULL);
@@ -513,16 +531,22 @@ static void begin_break(ilk__etcd_store *store, ilk__etcd_name *name,
 
     if (!step) {
         ilk__free(token);
-        ilk__contention_broken(name->contended, request, 0,
-                               ilk__etcd_no_memory);
+        if (before && before->base > 0)
+            ilk__contention_break_unsure(name->contended, request);
+        else
+            ilk__contention_broken(name->contended, request, 0,
+                                   ilk__etcd_no_memory);
         return;
     }
     step->mode = ILK__ETCD_READ_WHOLE;
     step->request = request;
     step->context = token;
     step->number = (int64_t)token_len;
-    step->attempts = attempts;
-    step->base = deleted;
+    if (before) {
+        step->attempts = before->attempts;
+        step->base = before->base;
+        step->until_revision = before->until_revision;
+    }
     count = ilk__etcd_list_ops(step, ops);
     ops[count - 1].keys_only =
         !token_len || name->kind == ILK__CONTENDED_ELECTION;
@@ -541,7 +565,7 @@ void ilk__etcd_break(void *self, ilk__contended *contended, ilk__span token,
         ilk__contention_broken(contended, request, 0, ilk__etcd_no_memory);
         return;
     }
-    begin_break(self, name, copy, token.len, request, 0, 0);
+    begin_break(self, name, copy, token.len, request, NULL);
 }
 
 /* ---- a semaphore's limit ------------------------------------------------- */

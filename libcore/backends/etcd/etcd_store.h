@@ -148,7 +148,8 @@ struct ilk__etcd_step {
     ilk__etcd_entry *before_of; /* BEFORE: a reference */
     size_t list_at[2];          /* its first op in either branch */
     int64_t number, base;
-    size_t deletes; /* keys that a break deletes */
+    size_t deletes;         /* keys that a break deletes */
+    int64_t until_revision; /* those that a break means have no later one */
     int attempts, is_try;
     void *context;
 };
@@ -305,7 +306,7 @@ void ilk__etcd_name_read(ilk__etcd_name *name, ilk__etcd_read_mode mode,
                          ilk__etcd_entry *before_of);
 /* A semaphore's limit, as its key has it: 0 when the text is none. */
 int ilk__etcd_limit_parse(ilk__etcd_name *name, const ilk__etcd_op_answer *op);
-/* Its own key is not there any more, or its lease: then it has none. */
+/* Its own key is gone, or its lease is: then entry->lease is NULL. */
 void ilk__etcd_entry_gone(ilk__etcd_entry *entry);
 void ilk__etcd_check(void *self, ilk__contended *name,
                      ilk__gateway_request *request);

@@ -223,7 +223,7 @@ static void readers_share_and_a_writer_comes_in_its_turn(void **state)
 /* More than a transaction deletes; the writer that waits behind them is not broken. */
 static void a_break_ends_many_readers_and_nobody_else(void **state)
 {
-    enum { READERS = 120 };
+    enum { READERS = 560 };
     ilk_client *client = open_etcd(), *other = open_etcd();
     static ilk_lock *readers[READERS];
     ilk_lock *writer = NULL;
