@@ -234,35 +234,31 @@ static void delete_targets(ilk__zk_job *job)
     }
 }
 
-static void has_target_data(ilk__zk_op *op)
+/* Whether the node's data has the token of the request; -1 without memory. */
+static int has_token(const ilk__zk_job *job, const ilk__zk_op *op)
 {
-    ilk__zk_job *job = op->job;
     ilk__span token, who, value;
+    char *text = ilk__malloc(op->text_len + 1);
     int64_t since;
-    char *text;
     size_t len;
+    int is_it;
 
-    if (ilk__zk_job_repeats(job, op))
-        return;
-    job->answered++;
-    text = ilk__malloc(op->text_len + 1);
-    if (op->rc == ZOK && text) {
-        ilk__zk_data_parse((ilk__span){op->text, op->text_len}, &since, &token,
-                           &who, &value);
-        len = ilk__zk_decode(text, token);
-        if (len != job->token.len
-            || (len && memcmp(text, job->token.data, len) != 0)) {
-            ilk__free(job->targets[op->index]);
-            job->targets[op->index] = NULL;
-        }
-    } else {
-        ilk__free(job->targets[op->index]);
-        job->targets[op->index] = NULL;
-    }
+    if (!text)
+        return -1;
+    ilk__zk_data_parse((ilk__span){op->text, op->text_len}, &since, &token,
+                       &who, &value);
+    len = ilk__zk_decode(text, token);
+    is_it = len == job->token.len
+            && (!len || memcmp(text, job->token.data, len) == 0);
     ilk__free(text);
-    if (job->answered < job->target_count)
-        return;
-    for (size_t i = job->answered = 0; i < job->target_count; i++)
+    return is_it;
+}
+
+/* The data of all targets has been read: delete those that are meant. */
+static void choose_targets(ilk__zk_job *job)
+{
+    job->answered = 0;
+    for (size_t i = 0; i < job->target_count; i++)
         if (job->targets[i])
             job->targets[job->answered++] = job->targets[i];
     job->target_count = job->answered;
@@ -273,6 +269,31 @@ static void has_target_data(ilk__zk_op *op)
     }
     ilk__contention_broken(job->name->contended, job->request, 0, NULL);
     ilk__zk_job_over(job);
+}
+
+static void has_target_data(ilk__zk_op *op)
+{
+    ilk__zk_job *job = op->job;
+    char error[200];
+    int is_meant;
+
+    if (ilk__zk_job_repeats(job, op))
+        return;
+    if (op->rc != ZOK && op->rc != ZNONODE) {
+        fail_break(job, ilk__zk_error(error, op->rc));
+        return;
+    }
+    is_meant = op->rc == ZOK ? has_token(job, op) : 0;
+    if (is_meant < 0) {
+        fail_break(job, ilk__zk_no_memory);
+        return;
+    }
+    if (!is_meant) {
+        ilk__free(job->targets[op->index]);
+        job->targets[op->index] = NULL;
+    }
+    if (++job->answered == job->target_count)
+        choose_targets(job);
 }
 
 static int is_holder(const ilk__zk_listed *list, size_t at)
@@ -313,6 +334,7 @@ static void has_holders(ilk__zk_op *op)
     ilk__zk_listed *list;
     size_t count = 0;
     char text[200];
+    int is_whole;
 
     if (ilk__zk_job_repeats(job, op))
         return;
@@ -323,16 +345,16 @@ static void has_holders(ilk__zk_op *op)
     list = ilk__zk_sorted(job->name, op, &count);
     drop_targets(job);
     job->targets = ilk__calloc(count + 1, sizeof *job->targets);
-    for (size_t i = 0; list && job->targets && i < count; i++) {
-        if (!is_holder(list, i))
-            break;
+    is_whole = list && job->targets;
+    for (size_t i = 0; is_whole && i < count && is_holder(list, i); i++) {
         job->targets[i] = ilk__zk_child_path(job->name, list[i].node);
-        if (!job->targets[i])
-            break;
-        job->target_count++;
+        is_whole = job->targets[i] != NULL;
+        job->target_count += is_whole ? 1 : 0;
     }
     ilk__free(list);
-    if (!job->target_count) {
+    if (!is_whole) {
+        fail_break(job, ilk__zk_no_memory);
+    } else if (!job->target_count) {
         ilk__contention_broken(job->name->contended, job->request, 0, NULL);
         ilk__zk_job_over(job);
     } else if (!job->token.len) {
