@@ -12,7 +12,7 @@
  * and writes nothing.
  *
  * The server sends no messages, so a client with waiters reads their versions every
- * ILK__MYSQL_OBSERVE_MS, by one statement for NAMES_MOST names.
+ * ILK__MYSQL_OBSERVE_MS, by one statement for up to NAMES_MOST names.
  */
 #include "mysql_internal.h"
 
@@ -203,8 +203,8 @@ static ilk__mysql_job *next_job(const ilk__mysql_job *job,
     return next;
 }
 
-/* The core repeats one that may have been executed, under the same token, and finds
- * what became of it, or that nobody knows. */
+/* The core repeats a change that may have been executed, under the same token. The copy
+ * finds what the first one did, or replies with a doubt (ilk__register_doubt). */
 static void end_change(ilk__mysql_job *job, const char *error)
 {
     ilk__register_change_failed(job->register_name, take_request(job),
@@ -301,7 +301,7 @@ static void was_compared(ilk__mysql *self, ilk__mysql_job *job,
     if (!error && row.at
         && !ilk__changes_are_valid(ilk__mysql_text(&row, HISTORY),
                                    CHANGES_MOST))
-        error = "WRONGTYPE the row is no register's";
+        error = "WRONGTYPE the row does not belong to a register";
     if (!error && row.at)
         done = ilk__changes_find(ilk__mysql_text(&row, HISTORY), id);
     if (!error && !done)
@@ -498,10 +498,11 @@ static void ask_for_names(ilk__mysql *self, ilk__mysql_job *job, int64_t now)
         if (at->look_at > now)
             continue;
         at->look_at = now + ILK__MYSQL_OBSERVE_MS;
-        at->is_asked = 1;
         count++;
-        if (job)
+        if (job) {
+            at->is_asked = 1;
             ilk__mysql_compose(job, NULL, ",{b}", name_in(at->of));
+        }
     }
 }
 
