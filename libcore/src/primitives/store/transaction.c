@@ -156,7 +156,7 @@ static txn_write *find_write(const ilk_txn *txn, const ilk__bytes *key)
 
 /* ---- time ---------------------------------------------------------------- */
 
-/* No conflict: one that begins again would take as long. */
+/* This is no conflict: a transaction that begins again would take as long. */
 static ilk__act took_too_long(ilk__op *op)
 {
     return ilk__op_fail(op, ILK_ETIMEOUT,
@@ -288,8 +288,9 @@ static int see(ilk_txn *txn, int has_value, const char *value, size_t len)
     return 1;
 }
 
-/* One server keeps the store. A ring has a script for each of its servers, to which its
- * gateway says more. */
+/* The server's place and the timestamp to rise above: '' and 0 for a store on
+ * one server. The gateway of a ring fills them in for each server
+ * (ring/ring_store_words.c). */
 static void add_place(ilk__op *op)
 {
     ilk__command_add_str(&op->command, "");
@@ -339,8 +340,9 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-/* `reads`, although it may give a timestamp: one whose reply is missing is not used. It
- * counts as a later reader, which costs a conflict at most (store_read.lua). */
+/* `reads`, although it may give a timestamp: a missing reply can be ignored,
+ * because its timestamp is not used. It still counts as a later read, which
+ * costs one conflict at most (store_read.lua). */
 static const ilk__op_type store_read = {.name = "store_read",
                                         .script = ILK__SCRIPT_STORE_READ,
                                         .reads = 1,
