@@ -38,8 +38,8 @@ typedef struct ilk__attempt ilk__attempt;
 typedef struct ilk__proposal ilk__proposal;
 typedef struct ilk__round ilk__round;
 
-/* The number of a node that has begun, and the list of all nodes' numbers, which names the
- * quorum. The list has an edition in front. */
+/* Lengths: of the number of a node that has begun, of an edition, and of the list of all
+ * nodes' numbers behind its edition, which names the quorum. */
 enum {
     ILK__ACCEPTOR_NUMBER = 16,
     ILK__ACCEPTOR_EDITION = 8,
@@ -54,7 +54,7 @@ typedef enum ilk__acceptor_state {
     ILK__ACCEPTOR_BEGUN,
     ILK__ACCEPTOR_RETURNS,
     ILK__ACCEPTOR_READY,
-    ILK__ACCEPTOR_UNFIT /* `why` says why */
+    ILK__ACCEPTOR_UNFIT /* the reason is in `why` */
 } ilk__acceptor_state;
 
 /* A node, as one that keeps registers; quorum_acceptors.c. */
@@ -107,19 +107,19 @@ typedef struct ilk__hold_words {
 typedef enum ilk__attempt_state {
     ILK__ATTEMPT_PAUSES, /* it begins at `begin_at` */
     ILK__ATTEMPT_TRIES,  /* it collects votes, and confirms them */
-    ILK__ATTEMPT_HOLDS,  /* and the core knows */
+    ILK__ATTEMPT_HOLDS,  /* and the core has the reply or the grant */
     ILK__ATTEMPT_ENDED   /* a cancel goes to each node */
 } ilk__attempt_state;
 
 /*
- * A token of the core's at all nodes. The nodes know it by `inner`, which is the
- * core's token unless an earlier try under that was given back: a try that was
+ * One token of the core, at all nodes. The nodes have `inner` in its place, which is
+ * the core's token unless an earlier try under that was given back: a try that was
  * not confirmed goes on under a fresh token with its old stamp.
  */
 struct ilk__attempt {
     ilk__attempt *next, *previous; /* live, owed or dead */
     ilk__node by_token, by_inner;
-    int is_known; /* by its token: it is the one that the core means */
+    int is_known; /* by_token has it: it is the one that the core means */
     ilk__quorum *quorum;
     ilk__attempt_state state;
     char *text; /* of all words */
@@ -222,7 +222,7 @@ struct ilk__quorum {
     ilk__gateway_request *contacts[ILK__QUORUM_CONTACTS]; /* logins */
     int64_t contact_at[ILK__QUORUM_CONTACTS];
     size_t contact_count;
-    int was_reached; /* further logins need no contact: requests say what lacks */
+    int was_reached; /* further logins succeed; requests get the errors */
     ilk__node_channel *channels;
     ilk__quorum_status status;
 };
@@ -240,14 +240,14 @@ size_t ilk__quorum_majority(const ilk__quorum *quorum);
 int ilk__quorum_takes_part(const ilk__quorum_node *node);
 /* How many do. */
 size_t ilk__quorum_count_votes(const ilk__quorum *quorum);
-/* 1 when one that takes no part may as soon as replies have come: it has not
+/* 1 when a node that takes no part may do so as soon as replies have come: it has not
  * failed. */
 int ilk__quorum_may_any_come(const ilk__quorum *quorum);
 /* As ilk__node_calls_send(); 0: there will be no reply. The node is that of the quorum. */
 int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
                      ilk__node_call_ended *ended, void *owner);
 void ilk__quorum_read_replies(ilk__quorum_node *node);
-/* Silent nodes, calls of quorum_join. */
+/* Break silent connections, and send the calls of quorum_join that are due. */
 void ilk__quorum_fire_nodes(ilk__quorum *quorum, int64_t now);
 int64_t ilk__quorum_nodes_due(const ilk__quorum *quorum);
 /* Why too few nodes vote, as an error with this first word. */
@@ -274,7 +274,7 @@ int ilk__attempt_send_cancel(ilk__attempt *attempt, ilk__quorum_node *node,
 
 /* ---- quorum_tokens.c ----------------------------------------------------- */
 
-/* It is live, and known by its token. `pause_ms`: the tries before it have given the
+/* A live attempt, known by its token. `pause_ms`: the tries before it have given the
  * token back, so the nodes get another one; else 0. NULL: no memory. */
 ilk__attempt *ilk__attempt_new(ilk__quorum *quorum,
                                const ilk__hold_words *words, int pause_ms);
@@ -312,7 +312,7 @@ int ilk__attempt_is_held(const ilk__attempt *attempt);
 void ilk__attempt_release(ilk__attempt *attempt, ilk__gateway_request *request);
 /* Send what is due, decide, and reply. */
 void ilk__attempt_go_on(ilk__attempt *attempt);
-/* Ask again the nodes that take part and are taken for silent. */
+/* Ask again the nodes that take part and count as silent. */
 void ilk__attempt_reach_all(ilk__attempt *attempt);
 /* The lease that the core may count from `since`, 0: none. */
 int64_t ilk__attempt_lease(const ilk__attempt *attempt, int64_t since);
@@ -321,7 +321,7 @@ int64_t ilk__attempt_holder_ms(const ilk__attempt *attempt, int64_t now);
 int ilk__attempt_is_ours(const ilk__attempt *attempt);
 void ilk__attempt_note_holder(ilk__attempt *attempt, size_t node,
                               int64_t sent_at, int64_t pttl, int ours);
-/* A node takes part again, or does no more. */
+/* A node takes part again, or takes part no more. */
 void ilk__attempts_reach(ilk__quorum_node *node);
 void ilk__attempts_miss(ilk__quorum_node *node);
 void ilk__attempts_fire(ilk__quorum *quorum, int64_t now);
@@ -383,20 +383,20 @@ extern const ilk__bytes ilk__quorum_acceptor_key;
 /* It keeps registers, of the quorum that a majority belongs to. */
 int ilk__acceptor_is_fit(const ilk__quorum_node *node);
 size_t ilk__acceptors_count(const ilk__quorum *quorum);
-/* 1 when one that does not may do so soon. */
+/* 1 when a node that does not keep them may do so soon. */
 int ilk__acceptors_may_come(const ilk__quorum *quorum);
 /* Why too few do, as an error. */
 void ilk__acceptors_write_why(const ilk__quorum *quorum,
                               char out[ILK_ERROR_MAX]);
-/* The reply to a look at it, whose error is no failure of the node. */
+/* The reply to a look at the node; an error is no failure of the node. */
 ilk__node_call_ended ilk__acceptor_answered;
 /* Its messages come here, and it has a nonce. */
 int ilk__acceptor_is_reached(const ilk__quorum_node *node);
 /* Its state, and why it is not fit, for the user. */
 ilk_node_registers ilk__acceptor_registers(const ilk__quorum_node *node);
 const char *ilk__acceptor_why(const ilk__quorum_node *node);
-/* Let it be `begins`, `returns` or `ready` with this text, if it may. Its next reply says
- * what it is. */
+/* Let the node become `begins`, `returns` or `ready` with this text, if it may. Its reply
+ * is its state then. */
 void ilk__acceptor_order(ilk__quorum_node *node, const char *word,
                          const char *text, int64_t now);
 /* The numbers of a list without the edition. */
@@ -417,7 +417,7 @@ int ilk__adoption_is_under_way(const ilk__quorum *quorum);
 void ilk__adoption_fire(ilk__quorum *quorum, int64_t now);
 int64_t ilk__adoption_due(const ilk__quorum *quorum);
 
-/* ---- quorum_registers.c -------------------------------------------------- */
+/* ---- quorum_register_proposals.c ----------------------------------------- */
 
 /* register_get, _wait, _set and _delete. */
 void ilk__quorum_propose(ilk__quorum *quorum, ilk__gateway_request *request);
