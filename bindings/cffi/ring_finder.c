@@ -6,8 +6,8 @@
  * three times as much again. So RingFinder, the base class of Ring, has the method
  * itself. Its nodes are a tuple of the ring's handle, which cffi frees, and of the
  * names as Python gave them, by their numbers. A change puts another tuple in its
- * place. Lookup and change happen under the GIL, so no thread sees a ring that
- * another one frees.
+ * place. Lookup and change happen under the GIL, or under the object's lock where
+ * Python has no GIL, so no thread sees a ring that another one frees.
  *
  * Keys that are neither str nor short bytes, and all errors, are left to the method
  * _find() of the subclass. It stands in _core.c behind Python.h, which cffi includes
@@ -23,6 +23,15 @@ typedef struct ring_finder {
 /* A longer key takes so long that other threads should run meanwhile, for which
  * cffi lets the GIL go. */
 enum { RING_FINDER_LONGEST_KEY = 4096 };
+
+/* A free-threaded Python locks the object; cffi leaves the limited API there. */
+#ifdef Py_GIL_DISABLED
+#define RING_FINDER_BEGIN(self) Py_BEGIN_CRITICAL_SECTION(self)
+#define RING_FINDER_END() Py_END_CRITICAL_SECTION()
+#else
+#define RING_FINDER_BEGIN(self) {
+#define RING_FINDER_END() }
+#endif
 
 /* The limited API that cffi asks for is the oldest, without these. All versions of
  * Python that the package supports export them. */
@@ -49,24 +58,26 @@ static PyObject *ring_finder_get(PyObject *object, PyObject *key)
 {
     ring_finder *self = (ring_finder *)object;
     Py_ssize_t len = 0;
-    const char *data = self->ring ? ring_finder_bytes(key, &len) : NULL;
+    const char *data = ring_finder_bytes(key, &len);
     int32_t node = -1;
-    PyObject *name;
+    PyObject *name = NULL;
 
-    if (data && len <= RING_FINDER_LONGEST_KEY)
+    RING_FINDER_BEGIN(object)
+    if (data && self->ring && len <= RING_FINDER_LONGEST_KEY)
         node = ilk_ring_get(self->ring, data, (size_t)len);
-    if (node < 0)
-        return PyObject_CallMethod(object, "_find", "O", key);
-    name = PyTuple_GetItem(self->names, node);
-    Py_XINCREF(name);
-    return name;
+    if (node >= 0) {
+        name = PyTuple_GetItem(self->names, node);
+        Py_XINCREF(name);
+    }
+    RING_FINDER_END()
+    return node < 0 ? PyObject_CallMethod(object, "_find", "O", key) : name;
 }
 
 /* _settle(address of the ring, (handle, names)) */
 static PyObject *ring_finder_settle(PyObject *object, PyObject *args)
 {
     ring_finder *self = (ring_finder *)object;
-    PyObject *address, *nodes, *names, *old = self->nodes;
+    PyObject *address, *nodes, *names, *old;
     void *ring;
 
     if (!PyArg_ParseTuple(args, "OO!", &address, &PyTuple_Type, &nodes))
@@ -76,9 +87,12 @@ static PyObject *ring_finder_settle(PyObject *object, PyObject *args)
     if (!ring)
         return NULL;
     Py_INCREF(nodes);
+    RING_FINDER_BEGIN(object)
+    old = self->nodes;
     self->ring = ring;
     self->nodes = nodes;
     self->names = names;
+    RING_FINDER_END()
     Py_XDECREF(old);
     Py_INCREF(Py_None);
     return Py_None;
@@ -87,12 +101,16 @@ static PyObject *ring_finder_settle(PyObject *object, PyObject *args)
 static PyObject *ring_finder_nodes(PyObject *object, void *unused)
 {
     ring_finder *self = (ring_finder *)object;
+    PyObject *nodes;
 
     (void)unused;
-    if (!self->nodes)
+    RING_FINDER_BEGIN(object)
+    nodes = self->nodes;
+    Py_XINCREF(nodes);
+    RING_FINDER_END()
+    if (!nodes)
         PyErr_SetString(PyExc_AttributeError, "the ring was not initialised");
-    Py_XINCREF(self->nodes);
-    return self->nodes;
+    return nodes;
 }
 
 static void ring_finder_dealloc(PyObject *object)
