@@ -6,11 +6,11 @@
  * A growing pause doubles up to a limit. Half of each pause is random (jitter),
  * so that clients which failed at the same time do not retry at the same time.
  *
- * Not here is what only one file or folder knows: the renewal of a lease, which is
- * repeated after a tenth of it (wait/lease.c); the embedded server's files and socket,
- * which other processes change (embedded/); the pauses of a quorum, a ring and the
- * backends (quorum/, ring/, libcore/backends); and those of Python's transactions and
- * asynchronous worker. docs/connections.md lists all but the backends'.
+ * Pauses that concern one file or folder are defined there: of a failed
+ * renewal, a tenth of the lease (wait/lease.c); of the embedded server's files
+ * and socket, which other processes change (embedded/); of a quorum, a ring and
+ * the backends (quorum/, ring/, libcore/backends); and of Python's transactions
+ * and asynchronous worker. docs/connections.md lists all except the backends'.
  */
 #ifndef ILK__BACKOFF_H
 #define ILK__BACKOFF_H

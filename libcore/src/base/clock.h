@@ -19,7 +19,7 @@ int64_t ilk__now_ms(void);
 /* now + timeout_ms, or ILK__FOREVER for a negative timeout. Saturates. */
 int64_t ilk__deadline(int64_t timeout_ms);
 
-/* ILK_EINVAL for a timeout below -1, which is for ever. */
+/* ILK_EINVAL for a timeout below -1; -1 itself means for ever. */
 ilk_status ilk__check_timeout(int64_t timeout_ms, ilk_error *err);
 
 /* Milliseconds until the deadline as poll() expects them; 0 when it passed. */

@@ -2,10 +2,10 @@
 /*
  * descriptor.h -- descriptors above the standard ones.
  *
- * A host may have closed descriptors 0 to 2, and the kernel returns the lowest
- * free number. A socket with number 1 would receive what the host prints. So
- * each descriptor that the library opens passes through ilk__descriptor_raise()
- * before anything is sent on it.
+ * A program may have closed descriptors 0 to 2, and the kernel returns the
+ * lowest free number. A socket with number 1 would receive what the program
+ * prints. So each descriptor that the library opens passes through
+ * ilk__descriptor_raise() before anything is sent on it.
  */
 #ifndef ILK__DESCRIPTOR_H
 #define ILK__DESCRIPTOR_H
@@ -14,7 +14,7 @@
 
 /*
  * Return fd if it is above 2, else close it and return a close-on-exec
- * duplicate that is. -1 and errno when there is none, and for fd -1.
+ * duplicate above 2. -1 and errno when no number is free, and for fd -1.
  */
 int ilk__descriptor_raise(int fd);
 

@@ -16,7 +16,7 @@
 
 _Static_assert(MAJOR == ILK_VERSION_MAJOR && MINOR == ILK_VERSION_MINOR
                    && PATCH == ILK_VERSION_PATCH,
-               "ilk_version() and base.h tell different versions");
+               "ilk_version() and base.h have different versions");
 
 /* Indexed by the negated status. There must be no gaps. */
 static const struct {

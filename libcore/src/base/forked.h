@@ -8,11 +8,12 @@
 
 #include <stdint.h>
 
-/* To be called once or more before the other. */
+/* Must be called before ilk__fork_generation(); further calls do nothing. */
 void ilk__fork_watch(void);
 
-/* The number of forks that led to this process, since the first watch. Costs a
- * load from memory, where the kernel helps. Async-signal-safe. */
+/* 1 in the process that watched first; in a child it is higher than what the
+ * parent got before the fork. Costs one load from memory where the kernel
+ * helps. Async-signal-safe. */
 uint32_t ilk__fork_generation(void);
 
 #endif

@@ -8,8 +8,8 @@
  *   key          0x05..: 0               0x9b..: 2 0xf1..: 2, the first again
  *
  * Programs that follow libketama put a key on the first point that is not below
- * its hash, tooz on the first one above it. The latter is the former for the next
- * number, so the search is the same.
+ * its hash, tooz on the first one above it. The search is the same for both: a
+ * point above a hash is one that is not below the hash plus 1.
  */
 #include "hash_ring.h"
 
@@ -271,7 +271,7 @@ static void make_points(const ilk__ring *ring, change *c)
 }
 
 /* Merge the points that stay, under the new numbers of their nodes, with those that
- * were made. Neither loses its order by the new numbers. */
+ * were made. The new numbers keep the order of both. */
 static void merge(ilk__ring_point *out, const ilk__ring *ring, const change *c,
                   size_t made_count)
 {
@@ -592,9 +592,9 @@ static ilk_status sum_up(const ilk__ring *ring, const int64_t *loads,
 
 /*
  * A node has room while its load is below its bound: with the key it is then at
- * most the bound rounded up. The bounds add up to the loads and the key at least,
- * so one node has room. Only loads that a double cannot count may leave none by a
- * rounding; then the key stays with its own node.
+ * most the bound rounded up. The sum of the bounds is at least all loads plus
+ * the key, so one node has room. Only with loads that a double cannot represent
+ * may rounding leave no node with room; then the key stays with its own node.
  */
 ilk_status ilk__ring_get_bounded(int32_t *out, const ilk__ring *ring,
                                  const void *key, size_t len,

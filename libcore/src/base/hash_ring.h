@@ -5,9 +5,10 @@
  *
  * The nodes are sorted by the bytes of their names and the points by their place,
  * points at one place by their node. A node's points depend on its own name and
- * weight only (but for `shares`), so a change keeps the points of the others: they
- * are merged with those of the node that is new. A change that fails leaves the ring
- * as it was. Functions that take a const ring may be called by several threads.
+ * weight only (except with `shares`), so a change keeps the points of the
+ * others: they are merged with those of the new nodes. A change that fails
+ * leaves the ring as it was. Functions that take a const ring may be called by
+ * several threads.
  */
 #ifndef ILK__HASH_RING_H
 #define ILK__HASH_RING_H

@@ -19,8 +19,9 @@ static const uint32_t sines[64] = {
     0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
 };
 
-/* Each step waits for the one before, so what does not depend on x, its result,
- * stands apart. The two terms of G have no bit in common: + is |. */
+/* x is the result of the step before. The terms without x stand apart, so that
+ * the processor can compute them before it has x. The two terms of G have no
+ * bit in common: + is |. */
 #define F(x, y, z) ((z) ^ ((x) & ((y) ^ (z))))
 #define G(x, y, z) (((y) & ~(z)) + ((x) & (z)))
 #define H(x, y, z) ((x) ^ ((y) ^ (z)))

@@ -18,9 +18,10 @@ void ilk__pollable_raise(ilk__pollable *pollable);   /* signal-safe */
 int ilk__pollable_clear(ilk__pollable *pollable);    /* 1: it was raised */
 
 /*
- * After poll() of the descriptor in the thread that clears it: clears it when it is
- * raised, and opens another one when the program has closed it, which it replaces
- * with the mutex that those who raise it lock. Returns 0 then.
+ * To be called after poll() of the descriptor, by the thread that clears it.
+ * Clears it if it is raised. If the program has closed it, opens another one
+ * and puts that in its place under the mutex; returns 0 then, else 1. A thread
+ * that raises it without the mutex may still write to the old number.
  */
 int ilk__pollable_polled(ilk__pollable *pollable, short revents,
                          pthread_mutex_t *mutex);

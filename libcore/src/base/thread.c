@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* thread.c -- starts the library's own threads. */
 #include "thread.h"
 
 #include <limits.h>

@@ -172,7 +172,7 @@ static ilk__act replicas_answered(ilk__op *op, const ilk__reply *reply)
     return ilk__op_ask(op);
 }
 
-/* Not sent again: on another connection it would say nothing. */
+/* Not sent again: on another connection its reply would prove nothing. */
 static const ilk__op_type replicas_type = {.name = "WAIT",
                                            .script = ILK__SCRIPT_NONE,
                                            .only_once = 1,
@@ -254,7 +254,7 @@ static int is_stranded(const ilk__confirmer *self,
 }
 
 /* Whether a WAIT that is sent now follows its extend. An extend that sleeps
- * between two copies is none to wait for. */
+ * between two copies does not count: a copy would be sent after the WAIT. */
 static int is_ahead(const ilk__confirmation *confirmation)
 {
     ilk__inflight_state state = confirmation->inflight.state;
@@ -308,7 +308,8 @@ ilk__async_conn *ilk__confirmer_connection(ilk__confirmer *self)
     return &self->pipeline.connection;
 }
 
-/* An extend may stand behind one WAIT and its own WAIT behind that. */
+/* An extend may have to wait for one WAIT before it, and for its own WAIT after
+ * it: hence 2 * WAIT_MS more than the reply timeout. */
 ilk__confirmer *ilk__confirmer_new(ilk__shared *shared,
                                    const ilk__target *target, int replicas,
                                    int64_t reply_timeout_ms)

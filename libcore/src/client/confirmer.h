@@ -15,18 +15,20 @@
  *       |                  |       |        `--------+------.-------.
  *     woken <--- OVER -----+-------+-------------------- ILK_OK  ILK_ENOQUORUM
  *
- * WAIT keeps its connection from all other commands until the replicas have
- * answered or WAIT_MS have passed, so nothing but confirmations travels on it.
+ * WAIT blocks its connection until the replicas have answered or WAIT_MS have
+ * passed, so nothing but confirmations travels on that connection.
  * It counts for all writes before it on its connection. Therefore one WAIT is
  * under way at a time, for all holds whose extends were sent before it; those
  * that come meanwhile share the next one.
  *
  * A WAIT on a connection that has written nothing counts every replica. So it
  * confirms an extend only if that was answered on the same connection, and sent
- * earlier; if the connection breaks in between, the extend is sent again. A
- * reply to WAIT has no number, so a surplus number could pass for it. ROLE
- * follows, whose reply is an array: the true reply to WAIT, in its place, ends
- * the connection (expected_reply.h). And the server must still be a primary.
+ * earlier; if the connection breaks in between, the extend is sent again.
+ *
+ * The reply to WAIT carries no request number, so a surplus integer reply could
+ * be taken for it. Therefore ROLE follows, whose reply is an array: the true
+ * reply to WAIT then comes in the place of ROLE's and ends the connection
+ * (expected_reply.h). ROLE also shows that the server is still a primary.
  *
  * The shared state's mutex guards all of it but the connection.
  */

@@ -301,8 +301,8 @@ static void turn(ilk__loop *loop)
         ilk__loop_stop_waits(loop);
     wake_first(loop);
     ilk__loop_wake_ready(loop);
-    /* First of all read: the application may have stood still, and what came
-     * meanwhile is in time. */
+    /* Read before the deadlines are checked: the application may have run no
+     * turn for a while, and a reply that came meanwhile is in time. */
     connection->readable = connection->conn != NULL;
     run_connection(loop);
     ilk__pipeline_check_patience(&loop->pipeline, now, "loop");

@@ -17,8 +17,8 @@
  * it wakes operations with news, fires timers, reads replies and steps their
  * operations, and writes commands. So the application's threads do all I/O of
  * the loop; a mutex lets in one at a time. A new command is written at once if
- * no written one is unanswered; otherwise commands are collected and written in
- * the next turn, or when the buffer has ENOUGH bytes.
+ * all written ones have their replies; otherwise commands are collected and
+ * written in the next turn, or when the buffer has ENOUGH bytes.
  *
  * The mutexes are locked in this order: the loop's, then the shared state's.
  */

@@ -351,7 +351,7 @@ ilk_status ilk__started_none(ilk_op **out, ilk_status status)
 
 /* ---- ending early ------------------------------------------------------- */
 
-/* Only if it waits. */
+/* Cancels only a request that waits. */
 static void cancel(ilk__loop *loop, ilk_op *op)
 {
     if (!is_running(op) || !op->request->give_up)

@@ -156,8 +156,8 @@ static const char *value_of(const ilk__reply *reply, const char *key)
 }
 
 /*
- * Leave a sentinel that is no good for the next one, after a pause when each of
- * them may have had its turn.
+ * Leave this sentinel for the next one, after a pause when each of them may
+ * have had its turn.
  */
 static void leave(ilk__switch_listener *listener, const char *why)
 {
@@ -170,9 +170,9 @@ static void leave(ilk__switch_listener *listener, const char *why)
 }
 
 /*
- * SENTINEL MASTER. A sentinel that refuses to say is good enough to listen to. When
- * all of them are behind, one after the other, they were set up anew, and their
- * epochs began again.
+ * The reply to SENTINEL MASTER. A sentinel whose reply has no epoch, such as a
+ * refusal, is good enough to listen to. When all of them are behind, one after
+ * the other, they were set up anew, and their epochs began again.
  */
 static void read_epoch(ilk__switch_listener *listener, const ilk__reply *reply)
 {

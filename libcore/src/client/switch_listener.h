@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * switch_listener.h -- the keeper's subscriber connection to one of the
- * sentinels, on which news of another primary arrive:
+ * sentinels, on which it announces another primary:
  *
  *     +switch-master    service old-host old-port new-host new-port
  *     +promoted-slave   slave name host port @ service old-host old-port
@@ -10,14 +10,15 @@
  * replica has become a primary, and +switch-master at the end, up to some seconds
  * later. The others publish +switch-master as soon as they learn of it.
  *
- * A sentinel that is silent is sent a PING, and left for the next one if it
- * does not answer: its host may have failed together with the primary's. News
- * may be published meanwhile. Therefore the listener first asks each sentinel
- * for the service's epoch and primary, which counts as news unless the epoch is
- * below the greatest that the client has read. Such a sentinel has been cut off
- * from the others, perhaps with the former primary, and is left for the next one,
- * as is one that does not know the service. After +switch-master it asks anew, so
- * that the client knows the new epoch.
+ * The listener sends a PING to a silent sentinel, and goes to the next one if
+ * no reply comes: the host may have failed together with the primary's. A
+ * switch may be announced meanwhile. Therefore the listener first asks each
+ * sentinel for the service's epoch and primary, which counts as a switch unless
+ * the epoch is below the greatest that the client has read. A sentinel with
+ * such an epoch has been cut off from the others, perhaps with the former
+ * primary, and the listener goes to the next one; so it does if a sentinel does
+ * not know the service. After +switch-master it asks anew, to read the new
+ * epoch.
  *
  * Only the keeper's thread uses it.
  */

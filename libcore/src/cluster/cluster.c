@@ -62,7 +62,7 @@ static ilk_status add_seeds(ilk__cluster *cluster, const ilk__url *url,
 
 /* ---- opening and closing ------------------------------------------------- */
 
-/* Both timeouts are the client's, which takes them from its options as well. */
+/* Both timeouts are the client's: it has written those of its options into the URL. */
 static ilk_status set_up(ilk__cluster *cluster, const ilk__url *url,
                          ilk_error *err)
 {

@@ -13,10 +13,10 @@
  *                            +--- MOVED, ASK, TRYAGAIN ------+
  *
  * These rules keep a lock to one holder; tests/model/cluster.pml has a control for
- * each of the first three:
+ * each of the first four:
  *
- *     ASK is followed by ASKING and the request on the same connection, one behind
- *     the other, and changes nothing for later requests
+ *     after ASK, ASKING and the request go over the same connection, one behind the
+ *     other, and later requests go where they went before
  *     a request without a reply is repeated only when the connection that carried
  *     it is closed at its node, or the node is no primary any more
  *     a grant is never undone because its message had no receiver: the script's node
@@ -25,8 +25,8 @@
  *     a message comes from each node, and is delivered once
  *
  * Failures: a request that no node executes in time gets the error ILKDOWN, which
- * is a failed connection for the core. One that may have been executed has its
- * session closed; the core repeats it under its token.
+ * is a failed connection for the core. For one that may have been executed, the
+ * gateway closes its session; the core repeats it under its token.
  */
 #ifndef ILK__CLUSTER_H
 #define ILK__CLUSTER_H

@@ -79,7 +79,7 @@ struct ilk__cluster_node {
     ilk__reply *held[ILK__CLUSTER_HELD];
     size_t held_count;
     /* The slots of requests that a broken connection had carried without a reply.
-     * They may yet be executed here until the next connection is up. */
+     * The node may execute these requests until the next connection is up. */
     int has_doubt;
     uint8_t doubt[ILK__SLOTS / 8];
 };
@@ -129,7 +129,7 @@ void ilk__cluster_read_map(ilk__cluster *cluster, const ilk__cluster_node *from,
 void ilk__cluster_moved(ilk__cluster *cluster, int slot,
                         ilk__cluster_node *node);
 /* End the connections of a node that has no slots and has had no request for a while.
- * Its place may be another node's then. */
+ * Another node may get its place then. */
 void ilk__cluster_let_go(ilk__cluster_node *node, int64_t now);
 /* The first primary with this number or a greater one; NULL: none. */
 ilk__cluster_node *ilk__cluster_primary_from(const ilk__cluster *cluster,
@@ -143,7 +143,7 @@ int ilk__cluster_is_in_doubt(const ilk__cluster *cluster,
 void ilk__cluster_append(ilk__cluster_list *list, ilk__cluster_work *work);
 ilk__cluster_work *ilk__cluster_take(ilk__cluster_list *list);
 ilk__cluster_list ilk__cluster_take_all(ilk__cluster_list *list);
-/* NULL without memory: then the request is at its end. */
+/* NULL without memory: then the request has ended. */
 ilk__cluster_work *ilk__cluster_new_work(ilk__cluster *cluster,
                                          ilk__gateway_request *request);
 /* No reply: the core repeats it. Frees the work. */
@@ -173,8 +173,8 @@ void ilk__cluster_answer_contacts(ilk__cluster *cluster);
 /* Begin a request whose keys are in several slots. 0: it cannot be split. */
 int ilk__cluster_try_split(ilk__cluster *cluster,
                            ilk__gateway_request *request);
-/* The end of a work with a part: the reply of its node, which is changed; an error,
- * so that no node has executed it; no reply. Frees the work. */
+/* The end of a work with a part: the reply of its node, which is changed here; an
+ * error, with which no node has executed it; or no reply. Frees the work. */
 void ilk__cluster_part_replied(ilk__cluster_work *work, ilk__reply *reply);
 void ilk__cluster_part_refused(ilk__cluster_work *work, const char *text);
 void ilk__cluster_part_broken(ilk__cluster_work *work);
@@ -190,12 +190,14 @@ void ilk__cluster_break(ilk__cluster_node *node, const char *why);
 void ilk__cluster_subscribe(void *self, ilk__span channel, int is_pattern,
                             int begins);
 /* Anyone may publish a message for a pattern, and no request of ours comes before it.
- * So a subscription to a pattern is confirmed when all primaries have it; after a
- * second one of them is enough, because the others forward their messages to it. */
+ * So a subscription to a pattern is confirmed when all primaries have it. After
+ * ILK__CLUSTER_SILENCE_MS a single primary is enough, because the others forward their
+ * messages to it. */
 void ilk__cluster_await_patterns(void *self, ilk__gateway_request *request);
 void ilk__cluster_confirm_patterns(ilk__cluster *cluster);
 int64_t ilk__cluster_patterns_due(const ilk__cluster *cluster);
-/* The node has become, or is no more, a primary. */
+/* The node has become a primary, or is none any more, or a request waits for it: open
+ * or close its subscriber connection. */
 void ilk__cluster_listen(ilk__cluster_node *node);
 void ilk__cluster_read_messages(ilk__cluster_node *node);
 void ilk__cluster_check_messages(ilk__cluster_node *node, int64_t now);

@@ -20,7 +20,7 @@ void ilk__cluster_subscribe(void *self, ilk__span channel, int is_pattern,
 {
     ilk__cluster *cluster = self;
 
-    /* Without memory as with a lost connection: the core subscribes again. */
+    /* Without memory the core subscribes again, as after a lost connection. */
     if (!ilk__node_channels_change(&cluster->channels, channel, is_pattern,
                                    begins))
         ilk__gateway_break_subscribers(cluster->gateway);
@@ -44,7 +44,7 @@ void ilk__cluster_listen(ilk__cluster_node *node)
         && (node->is_primary || (node->waiting.first && !node->is_retired));
     if (!node->is_retired || !connection->conn)
         return;
-    /* Messages that it has sent and we have not read are missed. */
+    /* Messages that the node has sent and that were not read yet are lost. */
     if (connection->up)
         ilk__gateway_break_subscribers(node->cluster->gateway);
     ilk__async_conn_close(connection);
@@ -116,7 +116,8 @@ int64_t ilk__cluster_patterns_due(const ilk__cluster *cluster)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* With lengths, so that no two messages are hashed alike by their places. */
+/* The lengths are hashed as well: otherwise the texts "ab", "c" and "a", "bc" would have
+ * the same mark. */
 static uint64_t hash(uint64_t mark, ilk__span text)
 {
     return ilk__hash(ilk__hash(mark, &text.len, sizeof text.len), text.at,
@@ -142,7 +143,7 @@ static void deliver(ilk__cluster_node *node, const ilk__node_message *message)
                                    message->channel, message->content);
 }
 
-/* Messages may have been missed, which the core finds out when it subscribes
+/* Messages may have been missed: the core looks for their effects when it has subscribed
  * again. */
 static void lose(ilk__cluster_node *node)
 {

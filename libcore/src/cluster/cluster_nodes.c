@@ -36,7 +36,7 @@ static void set_up(ilk__cluster_node *node, ilk__cluster *cluster, int number,
     ilk__node_messages_init(&node->messages, &node->target, &cluster->channels);
 }
 
-/* Nothing refers to it any more: its place may be another node's. */
+/* Nothing refers to it any more: another node may get its place. */
 static int is_unused(const ilk__cluster_node *node)
 {
     return node->is_retired && !node->is_seed && !node->wire.first
@@ -74,7 +74,7 @@ ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
         if (node->url.port == port && strcmp(node->url.host, host) == 0)
             return node;
     }
-    /* Copied first: HOST may be the name of the node that is replaced. */
+    /* Copied first: `host` may be that of the node that is replaced. */
     own = ilk__strdup(host);
     node = own ? place_for(cluster) : NULL;
     if (!node) {
@@ -132,7 +132,8 @@ void ilk__cluster_want_map(ilk__cluster *cluster)
             : 0;
 }
 
-/* One that is up, each time another one; else all seeds and primaries. */
+/* Ask a node that is up, each time the next one; and connect to all seeds and
+ * primaries. */
 void ilk__cluster_ask_for_map(ilk__cluster *cluster)
 {
     size_t count = cluster->node_count;
@@ -178,8 +179,8 @@ static int is_range(const ilk__reply *range)
            && is_int(primary->items[1], 1, 65535);
 }
 
-/* A node that does not know its own host says nil or "", and then has the host of
- * its connection; "?" is a host that nobody knows. */
+/* A node that does not know its own host replies with nil or "": then its host is that
+ * of the connection. "?" stands for a host that no node knows. */
 static ilk__cluster_node *primary_of(ilk__cluster *cluster,
                                      const ilk__cluster_node *from,
                                      const ilk__reply *range)
@@ -217,8 +218,8 @@ static void retire(ilk__cluster_node *node)
     ilk__cluster_listen(node);
 }
 
-/* A redirection may name a node for one request only, and a server could name ever new
- * ones. */
+/* A redirection may name a node for one request only, and a faulty server could name
+ * new nodes without end. */
 void ilk__cluster_let_go(ilk__cluster_node *node, int64_t now)
 {
     if (node->is_primary || node->is_seed || node->wire.first

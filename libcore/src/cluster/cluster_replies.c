@@ -108,7 +108,7 @@ static void handle_reply(ilk__cluster_node *node, ilk__cluster_work *work,
         if (ilk__reply_is_error(reply, "NOSCRIPT") && !work->with_source
             && work->request->script != ILK__SCRIPT_NONE) {
             work->with_source = 1;
-            ilk__cluster_hand_to(node, work); /* it may just have been lost */
+            ilk__cluster_hand_to(node, work); /* waits if the node was lost */
             return;
         }
         pass_on(cluster, work, reply);
@@ -138,7 +138,7 @@ static int belongs_to(const ilk__cluster_work *work, int asked,
            && reply->num / ILK__CODE_LIMIT == work->request->number;
 }
 
-/* All that are held, against what is on the wire. */
+/* Whether all replies that are held fit the commands on the wire, one by one. */
 static int are_in_place(const ilk__cluster_node *node)
 {
     ilk__cluster_work *work = node->wire.first;
@@ -157,7 +157,7 @@ static int are_in_place(const ilk__cluster_node *node)
     return 1;
 }
 
-/* Nothing is on the wire when an earlier reply made us break the connection. */
+/* Nothing is on the wire when an earlier reply has broken the connection. */
 static void deliver(ilk__cluster_node *node, ilk__reply *reply)
 {
     ilk__cluster_work *work = node->wire.first;
@@ -171,9 +171,9 @@ static void deliver(ilk__cluster_node *node, ilk__reply *reply)
 }
 
 /*
- * An error carries no number, so it may be another's: it is looked at together with
- * the replies behind it, and none of them counts if one is out of its place. A
- * redirection that is another's would send a request twice.
+ * An error carries no number, so it may belong to another request: it is checked
+ * together with the replies behind it, and none of them counts if one is out of its
+ * place. A redirection that belongs to another request would send this one twice.
  */
 static void deliver_held(ilk__cluster_node *node)
 {
@@ -255,8 +255,8 @@ void ilk__cluster_break(ilk__cluster_node *node, const char *why)
     lose(node);
 }
 
-/* The login has closed the connection before it, so nothing is in doubt; where it may
- * not, the core has to know. */
+/* The login has closed the connection before it, so nothing is in doubt. Where the user
+ * may not do that, the gateway closes all connections of the core. */
 static void came_up(ilk__cluster_node *node)
 {
     if (node->requests.left_open)

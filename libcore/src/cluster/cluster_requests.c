@@ -60,8 +60,8 @@ static void refuse(ilk__cluster_work *work, const char *word, const char *why)
     ilk__free(work);
 }
 
-/* The slot's own node, if it cannot be reached, says most: a map from another node
- * clears the cluster's reason. */
+/* If the slot's own node cannot be reached, its failure is the better reason: a map from
+ * another node clears the cluster's. */
 static const char *reason(const ilk__cluster *cluster,
                           const ilk__cluster_work *work)
 {
@@ -226,8 +226,8 @@ void ilk__cluster_hand_to(ilk__cluster_node *node, ilk__cluster_work *work)
     ilk__cluster_listen(node);
 }
 
-/* The numbers of the nodes grow along a walk. One that is over begins anew at the
- * next. */
+/* A walk visits the nodes in the order of their numbers, and begins at each of them with
+ * the cursor 0. */
 static void route_walk(ilk__cluster_work *work, ilk__cluster_node *node)
 {
     if (node->number != work->scans) {

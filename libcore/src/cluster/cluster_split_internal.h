@@ -15,7 +15,7 @@
  * There is no moment at which all parts change. It is right all the same:
  *
  *     each script is idempotent under its token, at each node by itself
- *     when the reply of one part gets lost, so does that to the request: the core
+ *     when the reply of one part gets lost, the request gets no reply: the core
  *     repeats all of it under the same token, or withdraws all of it
  *     when one part fails, the core withdraws all of it, as after any failure
  */
@@ -75,7 +75,7 @@ struct ilk__cluster_split {
     /* what the replies said so far; the rest is of each script */
     int64_t *values; /* one for each name, each part and each argument */
     int is_refused;
-    int is_changed; /* a copy of the command would not find what this one did */
+    int is_changed; /* a copy of the request would not find what this one did */
     int64_t now, sum, most, least;
 
     /* queue_reserve: see cluster_split_queue.c */
@@ -143,8 +143,8 @@ void ilk__cluster_split_end(ilk__cluster_split *split, ilk__buf *out,
                             ilk_status status);
 /* Reply with the error, and free it. */
 void ilk__cluster_split_fail(ilk__cluster_split *split);
-/* The same, but without a reply if it is_changed: an error says that no node has
- * executed the request, and the core would not know that the next copy is one. */
+/* The same, but without a reply if it is_changed: an error means that no node has
+ * executed the request, so the core would send the next copy as a first one. */
 void ilk__cluster_split_fail_in_part(ilk__cluster_split *split);
 
 extern const ilk__cluster_split_kind ilk__cluster_signal_wait,

@@ -12,12 +12,12 @@
  *     reply      HELD
  *
  * So of several callers that try at the same time one always succeeds: the one that
- * comes to the last slot. A caller that waits takes the names one by one, in the
+ * has come to the highest slot. A caller that waits takes the names one by one, in the
  * order of their bytes whatever their slots are (lock_many_acquire.c), so two of them
  * cannot wait for each other.
  *
- * The leases are renewed at all slots at the same time, and so is a release sent. A name
- * that was lost makes the whole lock lost, as on one server.
+ * Renewals and releases go to all slots at the same time. A name that was lost makes the
+ * whole lock lost, as on one server.
  */
 #include "cluster_split_internal.h"
 
@@ -182,7 +182,7 @@ static void raised(ilk__cluster_part *part, const ilk__reply *reply)
     split->busy.name = (int64_t)ilk__cluster_part_name(split, part->number, 0);
 }
 
-/* A lease that ended meanwhile is as if the name had been busy. */
+/* A name whose lease ended meanwhile counts as busy. */
 static void all_raised(ilk__cluster_split *split)
 {
     if (split->is_refused)
@@ -241,7 +241,7 @@ static void one_acquired(ilk__cluster_split *split)
         raise_fences(split);
 }
 
-/* Each fence is above those before it. */
+/* The greatest fence so far is the floor for the next part. */
 static void acquire_next(ilk__cluster_split *split)
 {
     const int last =

@@ -334,10 +334,10 @@ static size_t part_at(const ilk__cluster_split *split, size_t index)
     return index <= split->first ? index - 1 : index;
 }
 
-/* The entry leaves the wait queue of a part that was tried without success, or in which
- * it was before. There a wake-up that nobody needs any more is passed on. The token is
- * none, so this cannot return the messages that were reserved. An entry that stays,
- * because a command got lost, is woken once, and the core passes that on. */
+/* The entry leaves the wait queues of the parts that were tried without success, and of
+ * those in which it was before. A wake-up that the entry has got there is passed on. The
+ * token "-" is nobody's, so this cannot return the messages that were reserved. An entry
+ * that stays, because a command got lost, is woken once, and the core passes that on. */
 static void leave_others(ilk__cluster_split *split)
 {
     const ilk__reply *entry = split->request->args[ENTRY];

@@ -141,8 +141,8 @@ static void cancelled(ilk__cluster_part *part, const ilk__reply *reply)
     part->split->sum += ilk__script_int(reply, 0);
 }
 
-/* The sum is how many wake-ups without a name come: the last message of each node,
- * in no order among the nodes. */
+/* The sum is the number of wake-ups without a name that will come: each is the last
+ * message of its node, and the nodes' messages come in any order. */
 static void all_cancelled(ilk__cluster_split *split)
 {
     if (split->is_refused)

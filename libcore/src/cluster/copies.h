@@ -7,8 +7,8 @@
  *     mark    delivered   node 0   node 1   node 2
  *     a81f        2          2        1        2      node 1 is late
  *
- * Bounded in number and time: the copy of a message that was forgotten is taken for
- * a new one.
+ * The table is bounded in number and time: a late copy of a message that it has
+ * forgotten counts as new.
  */
 #ifndef ILK__COPIES_H
 #define ILK__COPIES_H

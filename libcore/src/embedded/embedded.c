@@ -10,8 +10,8 @@
  * Every attachment opens `users` itself and holds a shared flock() on it, so
  * two attachments of the same process count as two. A forked child has a copy
  * of its parent's descriptor, and both refer to the same lock: the child only
- * closes its copy, and the parent's unlock releases the lock for both. Of users
- * that end without detaching the watcher takes care (embedded_watcher.h).
+ * closes its copy, and the parent's unlock releases the lock for both. The watcher
+ * stops the server of users that end without detaching (embedded_watcher.h).
  */
 #include "embedded.h"
 
@@ -109,8 +109,8 @@ static int is_there(const ilk__home *home, int64_t deadline)
 }
 
 /* Start a server unless one is alive. Called repeatedly, until the server
- * answers. Being able to lock `alive` means that no server runs: if we have
- * started one before, it ended, and that is the failure. */
+ * replies. If `alive` can be locked, no server runs; if this attachment has started
+ * one before, that one has ended, which is the failure. */
 static ilk_status ensure(const ilk__home *home, starter *s, int64_t deadline,
                          ilk_error *err)
 {
@@ -190,8 +190,8 @@ static ilk_status join_users(ilk__embedded *embedded, int64_t deadline,
     }
 }
 
-/* The server has loaded what its last user saved. After a crash of it that would be old:
- * messages that are done, locks that were released. */
+/* The server has loaded what its last user saved. If it crashes, its successor must not
+ * load that again: it has messages that are done, and locks that were released. */
 static void forget_saved(const ilk__home *home)
 {
     if (!home->persistent)
@@ -256,10 +256,10 @@ const char *ilk__embedded_socket(const ilk__embedded *embedded)
 }
 
 /*
- * Reap a process that has just ended, or is about to. Server and watcher are
- * nobody's children, so process 1 reaps them, and a subreaper: either may be
- * this process. Where it is not, the result is ECHILD at once. One that takes
- * longer is reaped later.
+ * Reap a process that has just ended, or is about to. Server and watcher have lost
+ * their parents, so process 1 or a subreaper reaps them, which this process may be.
+ * If it is neither, the result is ECHILD at once. A process that takes longer is
+ * reaped later.
  */
 static void reap_orphan(pid_t pid)
 {
@@ -275,10 +275,10 @@ static void reap_orphan(pid_t pid)
 }
 
 /*
- * Whether nobody else has `users`, which is locked exclusively then. Called under
- * `lock`. Where a shared lock is made an exclusive one, both are released for an
- * instant, and the watcher, which waits for it, may be next. It lets go at once, and
- * then waits for `lock`: so the second attempt meets other users alone.
+ * Whether this is the last user; `users` is locked exclusively then. Called under
+ * `lock`. flock() converts a shared lock by releasing it first, so the watcher, which
+ * waits for the exclusive lock, may get it in between. It releases it at once, and
+ * then waits for `lock`: so only other users can make the second attempt fail.
  */
 static int is_last(int users, int64_t deadline)
 {

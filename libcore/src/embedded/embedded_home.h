@@ -47,8 +47,8 @@ int ilk__home_try(const ilk__home *home, const char *file, int how);
 ilk_status ilk__home_lock(const ilk__home *home, int64_t deadline, int *out_fd,
                           ilk_error *err);
 
-/* Release such a lock and close its descriptor. A child that another thread has forked
- * meanwhile has a copy, with which it would hold a lock that is only closed here. */
+/* Release such a lock and close its descriptor. Closing alone is not enough: a child
+ * that another thread has forked has a copy of the descriptor, which keeps the lock. */
 void ilk__home_unlock(int fd);
 
 /* 1 when the server is alive. */

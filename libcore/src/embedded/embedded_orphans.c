@@ -3,13 +3,13 @@
  * embedded_orphans.c -- servers and watchers that became children of this
  * process.
  *
- * A process descriptor refers to one process, where a number could belong to
- * another child by then, whose status the program wants itself. A process that
+ * A process descriptor refers to one process, while a process id could belong to
+ * another child by then, which the program wants to reap itself. A process that
  * the program has reaped is no child any more, and its descriptor is closed.
  *
  * The slots are atomic instead of guarded by a mutex, which a forked child could
- * find locked for ever. The child has no such children: it closes its copies when it
- * attaches.
+ * find locked for ever. A forked child has none of these children: it closes its
+ * copies of the descriptors when it attaches.
  */
 #include "embedded_orphans.h"
 
@@ -28,7 +28,7 @@ enum {
     BY_DESCRIPTOR = 3 /* P_PIDFD, which older headers lack */
 };
 
-/* A process number above its descriptor; 0: free. */
+/* A process id in the upper half, its descriptor in the lower one; 0: free. */
 static _Atomic int64_t slots[SLOTS];
 
 /* 1 while the process is a child that has not ended; otherwise it is reaped. */

@@ -3,9 +3,9 @@
  * embedded_orphans.h -- servers and watchers that became children of this
  * process.
  *
- * They are nobody's children when they start, so process 1 becomes their parent,
- * or a subreaper. When this process is one, it reaps them, also those that
- * another process stops. Elsewhere these functions do nothing.
+ * Their parents end when they start, so process 1 or a subreaper becomes their
+ * parent. When this process is one of these, it reaps them, also those that
+ * another process stops. In other processes these functions do nothing.
  */
 #ifndef ILK__EMBEDDED_ORPHANS_H
 #define ILK__EMBEDDED_ORPHANS_H

@@ -7,8 +7,8 @@
  *     lock | a user? wait again : SHUTDOWN, until dead, release `watch` | unlock
  *
  * The kernel releases a user's lock on `users` in whatever way the user ends.
- * The watcher decides under `lock`, so a process that attaches meanwhile either
- * has joined before, and the watcher waits again, or it starts a new server.
+ * The watcher decides under `lock`. So a process that attaches meanwhile has either
+ * joined before, and the watcher waits again, or it starts a new server afterwards.
  * Under `lock`, a locked file `watch` means that a watcher runs and will not
  * end before its server.
  *
@@ -173,7 +173,7 @@ static void watcher_main(const ilk__home *parents, int watch_fd)
 
 /* ---- its start ---------------------------------------------------------- */
 
-/* Without the program's atfork handlers, where there is such a function. */
+/* Fork without the program's atfork handlers, if the C library has such a function. */
 static pid_t fork_quietly(void)
 {
 #ifdef ILK__GLIBC_2_34

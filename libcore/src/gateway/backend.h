@@ -87,16 +87,16 @@ typedef struct ilk__backend {
     void (*call)(void *self, ilk__gateway_request *request);
     /* A plain command; NULL: the gateway refuses them. */
     void (*command)(void *self, ilk__gateway_request *request);
-    /* The client's first subscription to a channel or a pattern, or the end of the
-     * last one. NULL: it is of no interest. */
+    /* The client's first subscription to a channel or a pattern begins, or its last
+     * one ends. NULL: the backend does not need this. */
     void (*subscribe)(void *self, ilk__span channel, int is_pattern,
                       int begins);
-    /* Patterns were subscribed: ilk__gateway_contact_made(), now or later, when
-     * their messages come here. A channel needs no such call: the core's next
-     * request says that it listens. NULL: messages come at once. */
+    /* Patterns were subscribed to: reply with ilk__gateway_contact_made(), now or
+     * later, when their messages come here. A channel needs no such call: only the
+     * core's next request announces it to others. NULL: messages come at once. */
     void (*await_patterns)(void *self, ilk__gateway_request *request);
-    /* A connection of the core logs in: ilk__gateway_contact_made(), now or later,
-     * when the store can be reached, or an error. NULL: it always can. */
+    /* A connection of the core logs in: reply with ilk__gateway_contact_made(), now or
+     * later, when the store can be reached, or with an error. NULL: it always can. */
     void (*contact)(void *self, ilk__gateway_request *request);
     /* ILK_EUNSUPPORTED for a name that the store cannot keep, when a handle is
      * opened; any thread. NULL: it keeps all names. */
@@ -116,8 +116,8 @@ typedef struct ilk__backend {
     void (*polled)(void *self, const struct pollfd *fds, size_t count);
 } ilk__backend;
 
-/* Make a backend known; it must exist as long as the process. Before any client
- * with its scheme is opened. Any thread. ILK_ENOMEM. */
+/* Make a backend known, before a client with its scheme is opened; it must exist as
+ * long as the process. Any thread. ILK_ENOMEM. */
 ilk_status ilk__backend_register(const ilk__backend *backend);
 
 /*
@@ -125,9 +125,8 @@ ilk_status ilk__backend_register(const ilk__backend *backend);
  * not loaded before: libinterlock-<scheme>.so in $INTERLOCK_BACKENDS, in the
  * directory `interlock` beside the library, or beside the library. A scheme `x+y` is
  * in the object of `x`. It stays loaded.
- * Any thread. ILK_EUNSUPPORTED: the documents know the scheme but there is no such
- * file, or it does not fit. ILK_OK for a scheme that nobody knows: the parser
- * refuses it.
+ * Any thread. ILK_EUNSUPPORTED: the scheme is documented, but its file is missing or
+ * does not fit. ILK_OK for a scheme that does not exist: the parser refuses it.
  */
 ilk_status ilk__backend_load(const char *url, ilk_error *err);
 
@@ -161,7 +160,7 @@ void ilk__gateway_contact_made(ilk__gateway_request *request);
  * which the core opens again. */
 void ilk__gateway_break_subscribers(ilk__gateway *gateway);
 /* A connection to the store that broke may still be open there, and its last commands may
- * be executed late, because the store's user may not close it. The core must not believe
+ * be executed late, because the store's user may not close it. The core must not assume
  * that a new connection has closed the one before: all its connections are closed once,
  * and the gateway closes no other connection for it any more. */
 void ilk__gateway_left_open(ilk__gateway *gateway);

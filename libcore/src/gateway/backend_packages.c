@@ -60,8 +60,9 @@ ilk_status ilk__backend_is_missing(const char *store, ilk_error *err)
         store, packages ? packages->to_build : "its client library", store);
 }
 
-/* The linker's texts differ, but all of them contain the name of the file that is
- * missing. A fault that begins with a path is about that file. */
+/* The linkers' texts differ, but all of them contain the name of the file that is
+ * missing. A text that begins with a path is about the file at this path, which is
+ * there. */
 ilk_status ilk__backend_is_refused(const char *store, const char *fault,
                                    ilk_error *err)
 {

@@ -168,8 +168,8 @@ static void handle(ilk__gateway *gateway, const struct pollfd *fds,
     take_newcomers(gateway);
 }
 
-/* A killed session is closed before the reply to the one that killed it leaves.
- * Requests of others may begin when those of a closed session are dropped. */
+/* A killed session is closed before the reply to CLIENT KILL is sent. When the
+ * requests of a closed session are dropped, those of others may begin. */
 static void run_requests(ilk__gateway *gateway)
 {
     do {
@@ -205,8 +205,9 @@ static int is_stopping(ilk__gateway *gateway)
     return stopping;
 }
 
-/* A program that closes all descriptors one by one may have got the number of a new
- * wake-up descriptor, too, while poll() waits for the old one. */
+/* The program has closed the wake-up descriptor, which was replaced. While it goes on
+ * closing descriptors one by one, it may close the new one as well, and poll() does
+ * not report that. */
 static int64_t look_again(const ilk__gateway *gateway, int64_t until)
 {
     if (gateway->watched_until < ilk__now_ms())
@@ -214,8 +215,8 @@ static int64_t look_again(const ilk__gateway *gateway, int64_t until)
     return ilk__sooner(until, ilk__deadline(WATCH_MS));
 }
 
-/* One turn, which sleeps until then at most. Returns the number of descriptors that were
- * ready. */
+/* One turn, which sleeps until `latest` at most. Returns the number of descriptors
+ * that were ready. */
 static int turn(ilk__gateway *gateway, int64_t latest)
 {
     size_t own = 0, backend = 0;
@@ -237,8 +238,8 @@ static int turn(ilk__gateway *gateway, int64_t latest)
 }
 
 /* Commands that were sent before the stop, such as a release whose reply nobody
- * waits for, are executed: a server would do so, too. A store may drop what it has not
- * answered when its connection is closed. */
+ * waits for, are executed: a server would do so, too. A store may drop commands without
+ * a reply when their connection is closed, so the thread waits for the replies a while. */
 static void *gateway_main(void *context)
 {
     ilk__gateway *gateway = context;

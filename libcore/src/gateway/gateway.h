@@ -31,12 +31,12 @@ ilk_status ilk__gateway_connect(ilk__gateway *gateway, int *out_fd,
  * thread. */
 ilk_status ilk__gateway_node_stats(ilk__gateway *gateway, size_t index,
                                    ilk_node_stats *out);
-/* See ilk_client_adopt_node(). ILK_EUNSUPPORTED, ILK_EAGAIN, also when it is closed. Any
- * thread. */
+/* See ilk_client_adopt_node(). ILK_EUNSUPPORTED; ILK_EAGAIN, also when it is
+ * closed. Any thread. */
 ilk_status ilk__gateway_adopt_node(ilk__gateway *gateway, size_t index);
 
-/* End the thread, and close the connections and the backend. NULL is ignored. Any
- * thread may still try to connect, in vain. */
+/* End the thread, and close the connections and the backend. NULL is ignored.
+ * Other threads may still call ilk__gateway_connect(), which fails then. */
 void ilk__gateway_stop(ilk__gateway *gateway);
 /* Stop and free it. NULL is ignored. */
 void ilk__gateway_free(ilk__gateway *gateway);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gateway_internal.h -- what gateway, sessions and requests know of each other. */
+/* gateway_internal.h -- the parts of a gateway; for gateway.c and session*.c only. */
 #ifndef ILK__GATEWAY_INTERNAL_H
 #define ILK__GATEWAY_INTERNAL_H
 
@@ -16,8 +16,9 @@
 enum {
     ILK__GATEWAY_SESSIONS = 128,
     ILK__SESSION_REQUESTS = 4096, /* without a reply; more are not read */
-    /* bytes that the client does not receive: no more commands are read; the
-     * connection is closed, as a server does with a slow subscriber */
+    /* Bytes that the client has not received. From the first number on, no
+     * commands are read; a message above the second closes the connection, as a
+     * server does with a slow subscriber. */
     ILK__SESSION_UNSENT = 1024 * 1024,
     ILK__SESSION_UNSENT_MAX = 32 * 1024 * 1024,
     ILK__SESSION_NAME = 128
@@ -97,7 +98,7 @@ struct ilk__gateway {
     _Atomic int descriptors[ILK__GATEWAY_SESSIONS]; /* -1: the slot is free */
     int64_t identities[ILK__GATEWAY_SESSIONS];      /* of the descriptors */
     int64_t last_id;
-    int64_t watched_until; /* the program has closed descriptors */
+    int64_t watched_until; /* see look_again() */
     int leaves_open;       /* see ilk__gateway_left_open() */
     ilk__table tokens;
     ilk__session_request *ready, *last_ready; /* to be called */

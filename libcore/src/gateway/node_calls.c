@@ -77,8 +77,8 @@ static ilk__node_call *take_first(ilk__node_calls *calls)
     return call;
 }
 
-/* An error has no number: when it is another's, the next reply shows it, and what
- * was taken from it is only that a call has failed. */
+/* An error has no number. If it belongs to another call, the next reply shows that;
+ * its only effect before is that this call has failed. */
 static int fits(const ilk__node_call *call, ilk__reply *reply)
 {
     if (!call || ilk__match_reply(&call->expected, reply) == ILK__MATCH_FOREIGN
@@ -88,8 +88,8 @@ static int fits(const ilk__node_call *call, ilk__reply *reply)
            || ilk__script_check(call->script, reply, NULL) == ILK_OK;
 }
 
-/* A node that still loads its data is as good as not there, and is connected to
- * again, after pauses that grow. */
+/* A node that still loads its data counts as one that cannot be reached: it is
+ * connected to again, after pauses that grow. */
 static ilk__node_calls_event take_reply(ilk__node_calls *calls,
                                         ilk__node_call **out_call,
                                         ilk__reply *reply)

@@ -47,8 +47,8 @@ typedef enum ilk__node_calls_event {
     ILK__NODE_CALLS_FAILED /* it could not be opened, or was broken off */
 } ilk__node_calls_event;
 
-/* The connection is wanted from now on; gateway and target are borrowed. The gateway
- * learns of connections that the node's user may not close. */
+/* The connection is wanted from now on; gateway and target are borrowed. If the node's
+ * user may not close connections, this calls ilk__gateway_left_open(). */
 void ilk__node_calls_init(ilk__node_calls *calls, ilk__gateway *gateway,
                           const ilk__target *target, void *node);
 
@@ -72,7 +72,7 @@ void ilk__node_calls_end_all(ilk__node_calls *calls);
 /* Microseconds since it was sent. */
 int64_t ilk__node_call_trip_us(const ilk__node_call *call);
 
-/* When the oldest call has waited for so long; ILK__FOREVER without one. */
+/* When the oldest call will have waited for patience_ms; ILK__FOREVER without one. */
 int64_t ilk__node_calls_silent_at(const ilk__node_calls *calls,
                                   int64_t patience_ms);
 

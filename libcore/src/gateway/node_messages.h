@@ -16,8 +16,8 @@
 enum {
     /* A connection without bytes for so long gets a PING. */
     ILK__NODE_PING_MS = 5000,
-    /* Replies read of one connection, before the others and what is due have their
-     * turn: somebody may send faster than this reads. */
+    /* Replies that are read from one connection in one turn: a publisher may send
+     * faster than this thread reads. */
     ILK__NODE_TURN = 256
 };
 
@@ -45,7 +45,8 @@ typedef struct ilk__node_messages {
     int pinged;
 } ilk__node_messages;
 
-/* A message of a reply that stays: without a pattern `pattern.at` is NULL. */
+/* A message, whose spans point into its reply. Without a pattern `pattern.at` is
+ * NULL. */
 typedef struct ilk__node_message {
     ilk__span pattern, channel, content;
 } ilk__node_message;
@@ -58,7 +59,8 @@ void ilk__node_channels_free(ilk__node_channel **list);
 void ilk__node_messages_init(ilk__node_messages *messages,
                              const ilk__target *target,
                              ilk__node_channel *const *channels);
-/* The list has changed. */
+/* Subscribe to a channel that was added to the list, or unsubscribe from one that
+ * was removed. */
 void ilk__node_messages_change(ilk__node_messages *messages, ilk__span name,
                                int is_pattern, int begins);
 /* 1 when all channels are subscribed to. */
@@ -69,11 +71,12 @@ ilk__node_event ilk__node_messages_next(ilk__node_messages *messages,
                                         ilk__node_message *out,
                                         ilk__reply **out_reply);
 
-/* When to call the next one; `patience_ms` is for the reply to a PING. */
+/* When to call ilk__node_messages_check(); `patience_ms` is for the reply to a
+ * PING. */
 int64_t ilk__node_messages_due(const ilk__node_messages *messages,
                                int64_t patience_ms);
-/* A connection of a host that has gone sends nothing, as one without messages: PING,
- * and break it when there is no reply. Returns 1 then. */
+/* The host of a silent connection may be gone: send a PING, and break the connection
+ * when no reply comes. Returns 1 then. */
 int ilk__node_messages_check(ilk__node_messages *messages, int64_t now,
                              int64_t patience_ms);
 

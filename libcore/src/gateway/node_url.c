@@ -66,7 +66,7 @@ ilk_status ilk__node_url_split(char *out, size_t room, const char *options,
     return st;
 }
 
-/* The first two are the client's, which takes them from its options as well. */
+/* The first two are the client's: it has written those of its options into the URL. */
 void ilk__node_url_timeouts(const ilk__url *url, int64_t *out_connect_ms,
                             int64_t *out_reply_ms, int64_t *out_patience_ms)
 {

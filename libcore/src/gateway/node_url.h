@@ -13,8 +13,8 @@ ilk_status ilk__node_url_read(ilk__url *out, const ilk__url *url,
                               const char *path, const char *options,
                               ilk_error *err);
 
-/* An option of the query. *out_is_own is 1 when it is the store's own; else it is one of
- * each of its servers. */
+/* An option of the query. *out_is_own is 1 when it is the store's own; else it is an
+ * option of each of its servers. */
 typedef ilk_status ilk__own_option(void *store, ilk__span key, ilk__span value,
                                    int *out_is_own, ilk_error *err);
 /* Take what is the store's own; the rest goes to `out`. */
@@ -22,7 +22,7 @@ ilk_status ilk__node_url_split(char *out, size_t room, const char *options,
                                ilk__own_option *take, void *store,
                                ilk_error *err);
 /* How long connecting to a node may take, how long the core waits for a reply, and how
- * long the nodes' replies are waited for, which is less. */
+ * long the backend waits for the nodes' replies, which is less. */
 void ilk__node_url_timeouts(const ilk__url *url, int64_t *out_connect_ms,
                             int64_t *out_reply_ms, int64_t *out_patience_ms);
 

@@ -30,27 +30,31 @@ typedef enum ilk__register_doubt {
     ILK__DOUBT = 2             /* the backend itself has sent it before */
 } ilk__register_doubt;
 
-/* Whom a change has notified: how many clients are left, whether the user may not. */
+/* After a change: how many clients are still to be notified, and whether the user may
+ * not publish to some. */
 typedef struct ilk__register_notice {
     int64_t rest, denied;
 } ilk__register_notice;
 
-/* Read register_set or register_delete. 0: it makes no sense, and has its reply. */
+/* Read register_set or register_delete. 0: an argument is wrong, and the request has its
+ * reply. */
 int ilk__register_read_change(ilk__register_change *out,
                               ilk__gateway_request *request);
-/* Whether the state has what the change wants to change. */
+/* Whether the change applies: the state has its version and, for a delete, a value. */
 int ilk__register_fits(const ilk__register_change *change,
                        const ilk__register_state *state);
 
-/* register_get, and register_wait that has seen another version. */
+/* register_get, and register_wait when the register has another version than the known
+ * one. */
 void ilk__register_reply_state(ilk__gateway_request *request,
                                const ilk__register_state *state);
-/* register_wait: it has still the known version; is_listed: it waits for a message. */
+/* register_wait: the register still has the known version; is_listed: the waiter is in
+ * the list, and gets a message. */
 void ilk__register_reply_waits(ilk__gateway_request *request, int is_listed);
 void ilk__register_reply_changed(ilk__gateway_request *request, int64_t version,
                                  ilk__register_doubt doubt,
                                  ilk__register_notice notice);
-/* An earlier copy of the request has changed it, to this version. */
+/* An earlier copy of the request has changed the register, to this version. */
 void ilk__register_reply_had_changed(ilk__gateway_request *request,
                                      int64_t version,
                                      ilk__register_notice notice);

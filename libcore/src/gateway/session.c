@@ -136,7 +136,7 @@ static void append(ilk__session *session, ilk__session_request *request)
     session->request_count++;
 }
 
-/* The command becomes the request's, also after a failure. */
+/* Takes over the command, also on failure. */
 static void take_command(ilk__session *session, ilk__reply *command)
 {
     ilk__session_request *request = ilk__calloc(1, sizeof *request);
@@ -182,7 +182,8 @@ static void take_commands(ilk__session *session)
     }
 }
 
-/* A program that closes all descriptors closes the other end, too. */
+/* A program that closes all descriptors closes both ends: then this number may
+ * already be that of another file, which must not be read. */
 void ilk__session_receive(ilk__session *session, short revents)
 {
     char received[RECEIVE];

@@ -68,8 +68,8 @@ static int ask_backend(ilk__session_request *request)
     return 1;
 }
 
-/* HELLO [protocol [AUTH user password] [SETNAME name]]. The store's login is the
- * backend's, from the URL. */
+/* HELLO [protocol [AUTH user password] [SETNAME name]]. AUTH is ignored: the backend
+ * logs in to the store itself, as the URL says. */
 static void hello(ilk__session_request *request)
 {
     ilk__session *session = request->session;
@@ -196,8 +196,9 @@ int ilk__session_subscribes(const ilk__session *session, ilk__span channel,
     return *find((ilk__session *)session, channel, is_pattern) != NULL;
 }
 
-/* A subscription begins or ends, which no session has at this moment: the backend
- * gets the client's first one and the end of its last one. */
+/* A subscription begins or ends, and its session does not have it at this moment. The
+ * backend gets the client's first one and the end of its last one: those that no other
+ * session has. */
 static void notify_backend(ilk__gateway *gateway, ilk__span channel,
                            int is_pattern, int begins)
 {

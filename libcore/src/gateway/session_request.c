@@ -8,16 +8,16 @@
  *     for the reply to an earlier one with the same token, on any connection: the
  *     core sends a cancel behind an acquire without a reply, over the same or
  *     another connection, and relies on their order
- *     for an earlier one of the same connection with a key in common, until it
- *     has begun, or if the backend does not keep_order until it has its reply: the
- *     core sends an acquire behind a release whose reply it does not wait for. Requests
- *     about two members of one group need no such order, and a thousand of them would
- *     be renewed one after another
+ *     for an earlier one of the same connection with a key in common, until it has
+ *     begun, or, if the backend does not keep_order, until it has its reply: the core
+ *     sends an acquire behind a release whose reply it does not wait for. Requests
+ *     about two members of one group need no such order, with which a thousand
+ *     members would be renewed one after another
  *
  * A request that has begun stays in this order also when its connection is closed:
  * then those of all connections with a key in common wait for its reply, unless the
  * backend keeps_order, because one of them may be its copy. One that has not begun is
- * dropped, and can no more run late.
+ * dropped, and so cannot be executed late.
  */
 #include "gateway_internal.h"
 
@@ -86,8 +86,8 @@ static int have_common_key(const ilk__backend *backend,
     return 0;
 }
 
-/* Whether it must wait for an earlier request of its connection, or of one that is
- * closed. */
+/* Whether it must wait for an earlier request of its connection, or of a connection
+ * that is closed. */
 static int is_behind(const ilk__session_request *request)
 {
     const ilk__backend *backend = request->gateway->backend;
@@ -268,7 +268,7 @@ void ilk__session_request_done(ilk__session_request *request)
         bury(request);
 }
 
-/* First none of them may begin any more, then each leaves the others. */
+/* First mark all of them, so that none begins when another one leaves its queue. */
 void ilk__session_request_orphan_all(ilk__session_request *first)
 {
     for (ilk__session_request *one = first; one; one = one->next) {

@@ -22,8 +22,8 @@
  * one as the request's `then`. A kind with a run_acquire of its own has its own
  * steps instead of the first "..." and wait_ended.
  *
- * A grant has a short lease (ILK__GRANT_MS), because nobody knows whether the
- * waiter still runs. A hold that is renewed gets its full lease (ttl_ms) by its
+ * A grant has a short lease (ILK__GRANT_MS), because the waiter's process may
+ * no longer run. A hold that is renewed gets its full lease (ttl_ms) by its
  * first renewal, after a third of the short lease: next_probe() and renew() in
  * lease.c. A hold without renewal is extended once before acquire returns.
  */
@@ -159,8 +159,9 @@ static void begin_anew_or_fail(ilk__acquire_request *self)
 
 /*
  * If the extend failed without a reply, the hold stays valid for the lease of
- * the grant; when that is over as well, the hold is given back. So it is after
- * ILK_ECLOSED: the handle was freed or the client closed meanwhile.
+ * the grant; when that is over as well, the hold is given back. It is given
+ * back after ILK_ECLOSED, too: the handle was freed or the client closed
+ * meanwhile.
  */
 static void extended(ilk__request *request, ilk_status status)
 {
@@ -226,8 +227,8 @@ static void unconfirmed(ilk__acquire_request *self, ilk_status status)
     begin_anew_or_fail(self);
 }
 
-/* An interrupt came while the hold was being confirmed. A wait that begins anew
- * would not get it. */
+/* An interrupt that came while the hold was being confirmed ends the acquire
+ * instead of a new wait, which would not get the interrupt. */
 static void confirmed(ilk__request *request, ilk_status status)
 {
     ilk__acquire_request *self = (ilk__acquire_request *)request;

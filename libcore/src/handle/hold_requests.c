@@ -148,7 +148,8 @@ static int in_order(const ilk_client *client, ilk__lease_way way)
                                      : ilk__lanes_in_order(client->lanes);
 }
 
-/* Too few nodes of a quorum have replied, and all of them may have executed it. */
+/* ILK_ENOQUORUM: too few nodes of a quorum have replied, but all of them may
+ * have executed the extend. */
 ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
                                        ilk__lease_way way, ilk_status status,
                                        const ilk__extension *extension)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * state.h -- handles of primitives that consist of a small state on the
- * server and a wait queue for its changes: events, latches, barriers, groups, registers.
+ * server and a wait queue for its changes: events, latches, barriers, groups,
+ * registers.
  *
  *     wait      the script reads the state. QUEUED: the waiter sleeps until a
  *               message wakes it and then runs the script again. The primitive

@@ -18,10 +18,10 @@ int ilk__dial_socket(int family);
 int ilk__dial_pair(int fds[2]);
 
 /*
- * Open a socket with keepalive and begin to connect it. ILK_OK: connected. ILK_EAGAIN: under way; call ilk__dial_finish()
- * when *out_fd is writable. ILK_EBUSY: the backlog of the unix socket is full;
- * try again in a moment. ILK_ECONN. Only ILK_OK and ILK_EAGAIN set *out_fd,
- * otherwise it is -1.
+ * Open a socket with keepalive and begin to connect it. ILK_OK: connected.
+ * ILK_EAGAIN: under way; call ilk__dial_finish() when *out_fd is writable.
+ * ILK_EBUSY: the backlog of the unix socket is full; try again in a moment.
+ * ILK_ECONN. Only ILK_OK and ILK_EAGAIN set *out_fd, otherwise it is -1.
  */
 ilk_status ilk__dial(int *out_fd, const struct sockaddr *address,
                      socklen_t address_len, const char *where, ilk_error *err);
@@ -29,8 +29,9 @@ ilk_status ilk__dial(int *out_fd, const struct sockaddr *address,
 /* ILK_OK: connected; ILK_EAGAIN: still under way; ILK_ECONN. */
 ilk_status ilk__dial_finish(int fd, const char *where, ilk_error *err);
 
-/* Begin to connect to a socket in the file system, as ilk__dial(). With
- * same_user the process that listens must run as this user, else ILK_ECONN. */
+/* Begin to connect to a socket in the file system, as ilk__dial(). ILK_EINVAL: the
+ * path is too long. With same_user the process that listens must run as this user,
+ * else ILK_ECONN. */
 ilk_status ilk__dial_path(int *out_fd, const char *path, int same_user,
                           ilk_error *err);
 

@@ -26,7 +26,8 @@ ilk_status ilk__tls_new(ilk__tls **out, const ilk__url *url, ilk_error *err);
 void ilk__tls_free(ilk__tls *tls); /* sends nothing; NULL is ignored */
 
 /* Offer one protocol over TLS (ALPN), such as "h2"; before the handshake. A server
- * that agrees to none is no error here. ILK_ENOMEM. */
+ * that agrees to none is no error here. ILK_EINVAL: the name is empty or over 255
+ * bytes; ILK_ENOMEM. */
 ilk_status ilk__tls_offer_protocol(ilk__tls *tls, const char *name,
                                    ilk_error *err);
 

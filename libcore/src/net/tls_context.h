@@ -16,7 +16,7 @@
  */
 ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url, ilk_error *err);
 
-/* A number that changes when one of the files changes that it loads for url. */
+/* A number that changes when a file changes that ilk__tls_context() loads for url. */
 uint64_t ilk__tls_context_files(const ilk__url *url);
 
 /* tls_store.c. Make an SSL object with the certificates and the session in

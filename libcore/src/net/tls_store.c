@@ -4,7 +4,7 @@
  *
  * Loading a system's certificate authorities takes milliseconds and a megabyte,
  * so it is done once. It is done again when one of the files has changed: the
- * certificates of a long-lived client may be renewed beside it.
+ * certificates may be renewed while a client is open.
  *
  * A session is kept for one host, because OpenSSL compares the host's name with
  * the certificate in a full handshake only. A failed handshake and new

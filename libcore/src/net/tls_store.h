@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tls_store.h -- what the TLS connections of one client share: the loaded
- * certificates, and the last session, with which a reconnect needs no proof of
- * the certificate again.
+ * certificates, and the last session, with which a reconnect need not verify the
+ * certificate again.
  */
 #ifndef ILK__TLS_STORE_H
 #define ILK__TLS_STORE_H

@@ -56,8 +56,8 @@ typedef struct backend_scheme {
     const struct ilk__backend *backend;
 } backend_scheme;
 
-/* Grows at its head only, so that it needs no mutex, which a fork could find
- * locked. */
+/* Grows at its head only, so that it needs no mutex, which a forked child could
+ * find locked. */
 static _Atomic(backend_scheme *) backends;
 
 static const backend_scheme *find_backend(const backend_scheme *first,

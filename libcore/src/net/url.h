@@ -33,7 +33,7 @@ typedef struct ilk__url {
     int protocol;               /* query: 0, 2 or 3 */
     struct ilk__tls_store *tls; /* TLS: shared by connections, or NULL; borrowed
                                    from the client, not parsed */
-    struct ilk__url_sentinels *sentinels; /* TCP, TLS: they know the server's
+    struct ilk__url_sentinels *sentinels; /* TCP, TLS: they give the server's
                        address, and host is NULL; see url_sentinels.h */
     char *listen; /* query: replicas to subscribe to as well, or NULL */
     char *shown;  /* the URL without its password */
@@ -47,8 +47,8 @@ typedef struct ilk__url {
 ilk_status ilk__url_add_backend(const char *name,
                                 const struct ilk__backend *backend);
 
-/* The scheme of a URL if it has only letters, and '+' behind the first, and
- * ilk__url_parse() does not know it yet: in lower case in `out`. Else returns 0. */
+/* Returns 1 if ilk__url_parse() does not know the scheme of the URL yet, and the scheme
+ * has only letters and, behind the first, '+': `out` is the scheme in lower case. */
 enum { ILK__URL_SCHEME_MAX = 16 };
 int ilk__url_unknown_scheme(char out[ILK__URL_SCHEME_MAX + 1],
                             const char *text);

@@ -101,8 +101,8 @@ void ilk__inflight_start(ilk__pipeline *pipeline, ilk__inflight *inflight);
 /* If it sleeps, go on with this cause. */
 void ilk__inflight_wake(ilk__pipeline *pipeline, ilk__inflight *inflight,
                         ilk__cause cause);
-/* If its command is not sent yet, it is not sent: the operation goes on with
- * NO_REPLY and this status. One in the backlog is closed. */
+/* Drop its command if it is still unsent: the operation goes on with NO_REPLY
+ * and this status. An operation in the backlog is closed. */
 void ilk__inflight_withhold(ilk__pipeline *pipeline, ilk__inflight *inflight,
                             ilk_status status);
 /*
@@ -130,9 +130,9 @@ void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
                                   const char *whose);
 
 /* The parts of ilk__pipeline_handle(). */
-/* Send what is in `unsent`. */
+/* Send the commands of `unsent`. */
 void ilk__pipeline_connection_up(ilk__pipeline *pipeline);
-/* All on the wire or unsent go on with NO_REPLY. */
+/* All operations on the wire or in `unsent` go on with NO_REPLY. */
 void ilk__pipeline_connection_lost(ilk__pipeline *pipeline);
 /* The reply to the first slot; returns 0 when there is none. */
 int ilk__pipeline_reply(ilk__pipeline *pipeline, const ilk__reply *reply);

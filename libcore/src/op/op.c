@@ -19,7 +19,8 @@
  *                                            opened
  *     other errors                           fail
  *
- * Retries end at the deadline, or ILK__CONTACT_LOST_MS after the last reply.
+ * Retries end at the deadline, or ILK__CONTACT_LOST_MS after the last reply or
+ * wake-up.
  */
 #include "op.h"
 

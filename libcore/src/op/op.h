@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * op.h -- an operation: a small machine that does no I/O.
+ * op.h -- an operation: a small state machine that does no I/O.
  *
  * A driver passes inputs to ilk__op_step() and performs the acts it returns:
  *

@@ -56,8 +56,8 @@ struct ilk__shared {
     ilk__table lists;      /* the refreshers' names for signals, by name */
     ilk__buf scratch;      /* to compose a key of refreshers or channels */
     ilk__recent
-        recent; /* marks of detached tokens, and of messages that have come (grants, signals,
-                              changes), to drop second copies */
+        recent; /* marks of detached tokens, and of messages that have come
+                   (grants, signals), to drop second copies */
     ilk__inflight *posted, **posted_end; /* for the keeper to start */
     ilk__sleeper *sleepers;
     _Atomic uint32_t wakes; /* counts ilk__shared_wake_sleepers(): a thread
@@ -67,7 +67,7 @@ struct ilk__shared {
     unsigned subscriber_count; /* connections that are to be subscribed to our
                                   channel: with replicas several */
     unsigned subscribed_count; /* those that are */
-    int own_lost;              /* that to the primary is not among them */
+    int own_lost;              /* the primary's connection is not among them */
     ilk__table channels;       /* with listeners (channel.h) */
     int refresher_channels;    /* the number of refreshers with a channel */
     int channels_changed;      /* a channel was added or removed */

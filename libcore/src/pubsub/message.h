@@ -55,7 +55,7 @@ int ilk__message_read(ilk__message *out, char *text, size_t len);
 /*
  * For a grant, a signal and a notify: a hash of receiver, name, and token and
  * fence or signal id. A second copy of the same message has the same hash; other
- * messages practically never have.
+ * messages practically never do.
  */
 uint64_t ilk__message_mark(const ilk__message *message);
 

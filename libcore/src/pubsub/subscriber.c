@@ -20,7 +20,8 @@ void ilk__subscriber_close(ilk__subscriber *subscriber)
     ilk__buf_free(&subscriber->calls);
 }
 
-/* The commands differ in length; a confirmation has them in lower case. */
+/* The command's length stands for the command: the four commands differ in it,
+ * and a confirmation has the command in lower case. */
 static uint64_t mark_of(const char *command_name, const void *name, size_t len)
 {
     size_t command_len = strlen(command_name);

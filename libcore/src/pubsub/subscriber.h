@@ -3,9 +3,9 @@
  * subscriber.h -- a subscriber connection, on which the inbox receives. Number
  * 0 goes to the primary, the others to the replicas that the URL names.
  *
- * A replica forwards what is published on the primary, but PUBLISH on the
+ * A replica forwards the messages published on the primary, but PUBLISH on the
  * primary counts only the primary's own subscribers. When it counts none, our
- * scripts take the message back and serve another client. So a message that
+ * scripts treat the message as lost and serve another client. So a message that
  * came from a replica only is second hand: it may no longer be valid.
  *
  * Only the keeper's thread touches it, with the shared state's mutex held.

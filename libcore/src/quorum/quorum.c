@@ -94,9 +94,8 @@ static ilk_status add_nodes(ilk__quorum *quorum, const ilk__url *url,
     }
     if (st == ILK_OK && quorum->count < ILK__QUORUM_LEAST)
         return ilk__fail(err, ILK_EINVAL,
-                         "URL: a quorum of %zu, of which no minority could be "
-                         "missing: it has %d to %d hosts",
-                         quorum->count, ILK__QUORUM_LEAST, ILK__QUORUM_MOST);
+                         "URL: a quorum has %d to %d hosts, got %zu",
+                         ILK__QUORUM_LEAST, ILK__QUORUM_MOST, quorum->count);
     return st;
 }
 

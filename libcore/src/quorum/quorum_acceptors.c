@@ -11,9 +11,10 @@
  * other numbers belongs to another quorum (scripts/quorum/quorum_acceptor.lua). The rules
  * are those of tests/model/quorum_acceptors.pml.
  *
- * One that has lost its memory RETURNS when somebody asks for it (quorum_adoption.c). That
- * gives the list its next edition, which each node must have that serves a request with it.
- * A node that was away meanwhile has forgotten nothing, and gets the later edition here.
+ * A node that has lost its memory RETURNS when an operator asks for it (quorum_adoption.c).
+ * That gives the list its next edition, and a node serves only requests with the edition
+ * that it has. A node that was away meanwhile has forgotten nothing, and gets the later
+ * edition here.
  *
  * A vote for a lock may be forgotten after the longest lease; a promise about a register
  * may not, and is on the disk. So a node that was restarted keeps registers at once,
@@ -71,8 +72,8 @@ static void take_state(ilk__quorum_node *node, const ilk__reply *reply)
                      *text = ilk__script_item(reply, 1);
 
     if (!ilk__reply_is_text(nonce, members->nodes[node->number].nonce)) {
-        /* It has lost its memory under the connection, and with it what it knows of
-         * locks. */
+        /* The node has lost its memory under the connection, and with it its votes
+         * for locks. */
         ilk__members_refused(members, node->number);
         ilk__acceptor_lost(node);
         return;
@@ -130,7 +131,7 @@ static void conclude(ilk__acceptor *acceptor, int trusts)
 {
     if (acceptor->is_checked && !trusts
         && acceptor->settings != (1U << SETTINGS) - 1)
-        refuse(acceptor, "it does not show its settings: registers need the "
+        refuse(acceptor, "its settings cannot be read: registers need the "
                          "right +config|get, or fsync=trust in the URL");
     if (acceptor->why[0])
         acceptor->is = ILK__ACCEPTOR_UNFIT;
@@ -189,7 +190,7 @@ static int send_config(ilk__quorum_node *node, const char *name)
                             ilk__acceptor_answered, NULL);
 }
 
-/* Of a client without registers, only what `interlock quorum status` shows. */
+/* Without registers only the state is read, which `interlock quorum status` shows. */
 static int needs_acceptors(const ilk__quorum *quorum)
 {
     return quorum->keeps_registers || ilk__adoption_is_under_way(quorum);
@@ -224,7 +225,8 @@ void ilk__acceptor_lost(ilk__quorum_node *node)
     node->acceptor = (ilk__acceptor){.is = ILK__ACCEPTOR_UNKNOWN};
 }
 
-/* It has lost its memory, or has a later edition of the list: the next look shows it. */
+/* The node has lost its memory, or has a later edition of the list: the next look shows
+ * which. */
 void ilk__acceptor_refused(ilk__quorum_node *node)
 {
     if (node->acceptor.is == ILK__ACCEPTOR_READY)
@@ -244,7 +246,7 @@ int ilk__acceptor_is_reached(const ilk__quorum_node *node)
 
 /* ---- beginning ----------------------------------------------------------- */
 
-/* Those whose settings are known as well. */
+/* The nodes in this state whose settings are known as well. */
 static size_t count(const ilk__quorum *quorum, ilk__acceptor_state state)
 {
     size_t number = 0;
@@ -259,8 +261,8 @@ static size_t count(const ilk__quorum *quorum, ilk__acceptor_state state)
 }
 
 /* A list is `<edition>:<number>-<number>-...`, in order: of two editions the later one is
- * the greater string. It names as many nodes as the URL: a majority of another number says
- * nothing here. */
+ * the greater string. It names as many nodes as the URL: a majority of another number of
+ * nodes is none here. */
 static int has_length(const ilk__quorum *quorum, const char *list)
 {
     return strlen(list)
@@ -316,8 +318,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The latest edition that is READY somewhere, of the list `known` or, where that is
- * "", of any one; or `known`. */
+/* The latest edition of the list `known` with which a node is READY; `known` itself if
+ * there is no later one. If it is "", the latest edition of the first list that is found. */
 static const char *find_latest(const ilk__quorum *quorum, const char *known)
 {
     const char *latest = known;
@@ -371,8 +373,8 @@ static void make_ready(ilk__quorum *quorum, int64_t now)
             ilk__acceptor_order(&quorum->nodes[i], "ready", list, now);
 }
 
-/* Give the latest edition to each node that lacks it: it was away when others got it, or
- * somebody has just begun to give it to them. */
+/* Give the latest edition to each node that lacks it: the node was away when others got
+ * it, or another client is just giving it to all of them. */
 static void move_on(ilk__quorum *quorum, int64_t now)
 {
     for (size_t i = 0; i < quorum->count; i++) {
@@ -387,8 +389,8 @@ static void move_on(ilk__quorum *quorum, int64_t now)
     }
 }
 
-/* When to look at the node; ILK__FOREVER: it is known. READY stays until a node refuses a
- * request, or its connection is lost. */
+/* When to look at the node; ILK__FOREVER: there is no need. READY stays until the node
+ * refuses a request, or its connection is lost. */
 static int64_t look_at(const ilk__quorum_node *node)
 {
     const ilk__acceptor *acceptor = &node->acceptor;
@@ -476,7 +478,8 @@ static int differs(const char *list, const char *other)
            != 0;
 }
 
-/* Without a majority it is not known which of two lists is that of this quorum. */
+/* Without a majority it is not known which of two lists is that of this quorum: both
+ * count as another's. */
 static int is_of_another_quorum(const ilk__quorum_node *node)
 {
     const ilk__quorum *quorum = node->quorum;
@@ -523,10 +526,10 @@ const char *ilk__acceptor_why(const ilk__quorum_node *node)
     case ILK_REGISTERS_KEPT:
     case ILK_REGISTERS_UNKNOWN: break;
     }
-    return "it has not answered yet";
+    return "it has not replied yet";
 }
 
-/* One that votes and is not fit, if possible one that says why by itself. */
+/* A node that is reached and not fit, if possible one that has a reason of its own. */
 static const ilk__quorum_node *find_unfit(const ilk__quorum *quorum)
 {
     const ilk__quorum_node *found = NULL;

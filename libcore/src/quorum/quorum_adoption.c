@@ -2,21 +2,21 @@
 /*
  * quorum_adoption.c -- taking in a node that has lost its registers.
  *
- * It may have been one of those that accepted a change, and one whose promise keeps an
- * older ballot out. To copy the others' registers is not enough: a request from before
- * the loss may still reach its second node after the copying, and count the lost promise.
- * So the others go on under the next edition of their list, and no majority serves the
- * old one any more:
+ * The node may have been one of those that accepted a change, and one whose promise keeps
+ * an older ballot out. Copying the others' registers is not enough: a proposal from before
+ * the loss may have its lost promise, and get the other promises that it needs after the
+ * copying. So the others go on under the next edition of their list, and no majority
+ * serves the old one any more:
  *
  *     BEGINS   the node's nonce, which belongs to this loss of its memory
  *     LOOKS    after that, which edition the others have
- *     SEALS    the node returns with the next edition, and the others have it, too: as
- *              many as are in each majority, but for one node
+ *     SEALS    the node returns with the next edition, and the others have it, too: so
+ *              many that each majority of before the loss has one of them
  *     COPIES   the registers of each of these go to the node, which keeps the greatest
  *              promise and the state of the greatest ballot
  *     ENDS     the node is ready
  *
- * Another edition that comes between, another nonce or a lost connection lead back to
+ * Another edition that comes between, another nonce or a lost connection leads back to
  * BEGINS. Each step may be done twice, and by several clients at once. The rules are those
  * of tests/model/quorum_adoption.pml; it is a change of configuration, as in Rystsov,
  * "CASPaxos", section 2.3, with the editions as the configurations' names.
@@ -89,7 +89,7 @@ static passage *new_passage(const ilk__quorum *quorum, const char *key,
     return one;
 }
 
-/* It is sent, or freed and the adoption begins again. */
+/* Takes `one` over: without a reply to come, frees it and begins the adoption again. */
 static void send_passage(ilk__quorum_node *node, ilk__command *command,
                          int script, ilk__node_call_ended *ended, passage *one)
 {
@@ -101,7 +101,7 @@ static void send_passage(ilk__quorum_node *node, ilk__command *command,
     begin_again(node->quorum, "a connection was lost");
 }
 
-/* Whether the call belongs to the adoption as it is now, and its reply is there. */
+/* Whether the call belongs to the adoption as it is now, and its reply is no failure. */
 static int goes_on(ilk__quorum_node *node, const passage *one,
                    const ilk__reply *reply)
 {
@@ -116,7 +116,7 @@ static int goes_on(ilk__quorum_node *node, const passage *one,
         begin_again(node->quorum, reply->str);
     else if (ilk__script_code(reply) == ILK__CODE_REFUSED)
         begin_again(node->quorum, "another node has lost its memory, or "
-                                  "somebody else takes one in");
+                                  "another adoption is under way");
     else
         return 1;
     return 0;
@@ -282,7 +282,7 @@ static int is_other(const ilk__quorum *quorum, size_t i)
            && quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_READY;
 }
 
-/* Any majority of before the loss has one of so many others. */
+/* Any majority of before the loss, without the node itself, has one of so many others. */
 static size_t needed(const ilk__quorum *quorum)
 {
     return quorum->count - ilk__quorum_majority(quorum) + 1;
@@ -338,7 +338,8 @@ static void choose_list(ilk__quorum *quorum, const char *latest)
 
 /* ---- steps --------------------------------------------------------------- */
 
-/* Each node that can be reached has said what it is. */
+/* All nodes that are reached have replied with their state, and the node that is taken in
+ * is one of them. */
 static int is_settled(const ilk__quorum *quorum)
 {
     for (size_t i = 0; i < quorum->count; i++) {
@@ -395,7 +396,7 @@ static void begin(ilk__quorum *quorum)
     }
 }
 
-/* The memory that was lost is still the same loss, and the node does not yet serve. */
+/* It is still the same loss of memory, and the node does not serve yet. */
 static int is_still_lost(ilk__quorum *quorum)
 {
     const ilk__acceptor *acceptor = &target_of(quorum)->acceptor;

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Half of all fences, in the year 2112. A node that shows a greater stamp lies. */
+/* Half of the range of fences; the clock gets there in the year 2112. A greater stamp
+ * comes from a faulty node, and is ignored. */
 static const int64_t STAMP_END = INT64_C(1) << 52;
 
 int64_t ilk__quorum_now_us(void)
@@ -33,7 +34,7 @@ void ilk__attempt_note_holder(ilk__attempt *attempt, size_t node,
     attempt->ours[node] = ours;
 }
 
-/* The first node whose vote comes free is worth a look. */
+/* The earliest end of a lease at any node: one free vote may make a majority. */
 int64_t ilk__attempt_holder_ms(const ilk__attempt *attempt, int64_t now)
 {
     int64_t end = ILK__FOREVER;
@@ -169,7 +170,7 @@ static int is_settled(const ilk__attempt *attempt)
     return 1;
 }
 
-/* Nothing is to come for it any more. Freed at the end of the turn. */
+/* No reply is to come for it any more. It is freed at the end of the turn. */
 static void bury_if_settled(ilk__attempt *attempt)
 {
     if (attempt->calls || !is_settled(attempt))
@@ -203,7 +204,7 @@ static int settled(void *at, void *owner, const ilk__node_call *call,
     return 0;
 }
 
-/* It leaves the queue, and gives a vote up. */
+/* Let the attempt leave the node's queue, and give up its vote. */
 static void send_cancel(ilk__attempt *attempt, ilk__quorum_node *node)
 {
     if (!node->calls.connection.up)
@@ -213,7 +214,7 @@ static void send_cancel(ilk__attempt *attempt, ilk__quorum_node *node)
             (size_t)ilk__attempt_send_cancel(attempt, node, settled);
 }
 
-/* At most its lease may be left of it, or a grant's. */
+/* Its remains at the nodes end with its lease, or with that of a grant. */
 static void end(ilk__attempt *attempt)
 {
     ilk__quorum *quorum = attempt->quorum;
@@ -234,7 +235,7 @@ static void end(ilk__attempt *attempt)
     attempt->calls--;
 }
 
-/* The core does not mean it any more. */
+/* End it at all nodes. The core's token stands for it no longer. */
 static void give_up(ilk__attempt *attempt)
 {
     ilk__attempt_forget_token(attempt);
@@ -254,8 +255,8 @@ void ilk__attempt_release(ilk__attempt *attempt, ilk__gateway_request *request)
     bury_if_settled(attempt);
 }
 
-/* Its lease has ended, or somebody else goes on with it under its token: nothing is
- * taken back. */
+/* Its lease has ended, or somebody else goes on with it under its token: no node gets a
+ * cancel. */
 static void drop(ilk__attempt *attempt)
 {
     ilk__attempt_forget_token(attempt);
@@ -300,7 +301,7 @@ static void say_error(ilk__attempt *attempt, const char *word)
     ilk__gateway_reply_error(request, attempt->why[0] ? attempt->why : text);
 }
 
-/* As a node's message to the waiter would say it; see scripts/include/send_grant.lua.
+/* In the form of a node's message to the waiter; see scripts/include/send_grant.lua.
  * A wait that does not get it finds the hold by its next refresh. */
 static void publish_grant(const ilk__attempt *attempt)
 {
@@ -335,8 +336,8 @@ static void become_held(ilk__attempt *attempt)
         publish_grant(attempt);
 }
 
-/* Those that have granted get it back, and a fresh token asks again; a later late
- * copy of the old one's commands finds nothing. */
+/* The nodes that have granted get their votes back, and the attempt asks again under a
+ * fresh token: a late confirmation or yield under the old one finds no vote. */
 static void try_again(ilk__attempt *attempt)
 {
     int pause_ms = attempt->pause_ms;
@@ -366,7 +367,7 @@ static void try_again(ilk__attempt *attempt)
     next->state = ILK__ATTEMPT_PAUSES;
 }
 
-/* A majority has put it into the queue, or all have replied what they can. */
+/* It is in so many queues that each majority has one of them, or no reply is to come. */
 static int is_placed(const ilk__attempt *attempt)
 {
     size_t placed = 0, open = 0;
@@ -380,7 +381,7 @@ static int is_placed(const ilk__attempt *attempt)
                            - ilk__quorum_majority(attempt->quorum);
 }
 
-/* When to say that too few nodes vote. */
+/* When to reply that too few nodes vote. */
 static int64_t patience_of(const ilk__attempt *attempt)
 {
     const ilk__quorum *quorum = attempt->quorum;
@@ -484,7 +485,8 @@ static void ask_all(ilk__attempt *attempt)
     ilk__attempt_go_on(attempt);
 }
 
-/* Stamps rise, and above all that a node has shown: they are the queues' order. */
+/* Each stamp is above the ones before it, and above those that nodes have shown: the
+ * queues are ordered by them. */
 static int64_t next_stamp(ilk__quorum *quorum)
 {
     struct timespec now;

@@ -32,7 +32,7 @@ static int has_value_of(const ilk__reply *reply, const ilk__reply *other)
            && memcmp(a->str, b->str, a->len) == 0;
 }
 
-/* Whether a majority says the same of the holder. */
+/* Whether a majority has the holder of this reply. */
 static int is_held_by_majority(const ilk__round *round, const ilk__reply *reply)
 {
     size_t count = 0;
@@ -45,8 +45,8 @@ static int is_held_by_majority(const ilk__round *round, const ilk__reply *reply)
     return count >= ilk__quorum_majority(round->quorum);
 }
 
-/* A reply with the holder of a majority; of nobody's, that with the greatest
- * fence. */
+/* Of the replies with the majority's holder, or, if not `held`, of all replies, the one
+ * with the greatest fence. */
 static ilk__reply *best_of(const ilk__round *round, int held)
 {
     ilk__reply *best = NULL;

@@ -9,7 +9,7 @@
  * majority confirmed.
  *
  * Observers wait at all nodes. Each node wakes them at each of its changes, and they
- * ask again; most of these messages find what is known.
+ * ask again; most of the time they have the value already.
  */
 #include "quorum_internal.h"
 
@@ -20,8 +20,8 @@
 
 /* ---- the leader publishes ------------------------------------------------ */
 
-/* token, value, limit. A leadership is not taken over from another client, so its
- * attempt is known while its lease lasts. */
+/* token, value, limit. No other client can take a leadership over, so its attempt is
+ * known here while its lease lasts. */
 void ilk__quorum_proclaim(ilk__quorum *quorum, ilk__gateway_request *request)
 {
     const ilk__bytes token = ilk__gateway_arg(request, 0);
@@ -117,7 +117,7 @@ static int is_vacant(const ilk__round *round)
     return count >= ilk__quorum_majority(round->quorum);
 }
 
-/* The first vote that comes free is worth a look. */
+/* The earliest end of a lease at any node: one free vote may make a majority. */
 static int64_t next_end(const ilk__round *round)
 {
     int64_t least = -2;
@@ -151,8 +151,8 @@ static const ilk__reply *with_most_candidates(const ilk__round *round)
 
 /* ---- replies to the core ------------------------------------------------- */
 
-/* A term is that which a majority has: a greater one may be that of an attempt which
- * never led. */
+/* The term is one that a majority has reached: a greater one may belong to an attempt
+ * that never led. */
 static void add_leadership(ilk__buf *text, const ilk__round *round,
                            const ilk__reply *leader)
 {
@@ -248,7 +248,7 @@ enum {
 };
 
 /* `known` is `term version`, `term -` for a term whose leader is gone, or ''. A node
- * that has missed a proclamation must not take the observer back. */
+ * that has missed a proclamation must not take the observer back to an older value. */
 static int is_news(const ilk__round *round, const ilk__reply *leader)
 {
     const ilk__bytes known = ilk__gateway_arg(round->request, OBSERVE_KNOWN);
@@ -301,7 +301,7 @@ void ilk__quorum_observe(ilk__quorum *quorum, ilk__gateway_request *request)
     ilk__round_begin(quorum, request, ask_for_observer, decide_observation);
 }
 
-/* An entry that a node has no more is one that it has woken. */
+/* An entry that a node no longer has was woken there. */
 static int is_gone(const ilk__round *round, size_t entry)
 {
     const size_t at = 3 + 3 * entry;
@@ -342,7 +342,7 @@ void ilk__quorum_refresh_observers(ilk__quorum *quorum,
     ilk__round_begin(quorum, request, ilk__round_pass_on, decide_refresh);
 }
 
-/* Nobody waits for what the nodes say. */
+/* The reply does not depend on the nodes. */
 static void decide_cancel(ilk__round *round, int is_last)
 {
     (void)is_last;

@@ -24,7 +24,7 @@ void ilk__members_lost(ilk__members *members, size_t node)
     members->nodes[node] = (ilk__member){.connected = 0};
 }
 
-/* The reply to a call that is under way is as good as a new one. */
+/* A call that is under way is not repeated: its reply brings the new state. */
 void ilk__members_refused(ilk__members *members, size_t node)
 {
     members->nodes[node].known = 0;
@@ -104,16 +104,16 @@ static size_t count_members(const ilk__members *members)
     return number;
 }
 
-/* From when on a vote that it forgot is counted by nobody. At a first start that is
- * known from how long it has run. */
+/* The time from which on nobody counts a vote that the node has forgotten. At a first
+ * start the time for which the server has run gives it. */
 static int64_t safe_from(const ilk__member *one, int is_start)
 {
     return is_start ? one->early : one->from;
 }
 
-/* Too few are members for another one to get its floor from them. A node stays one
- * of the first under its nonce, also when others are members already. They are taken
- * in when it is safe for all. That fences rise is then up to the nodes' clocks. */
+/* Too few nodes are members for another one to get its floor from them. A node stays
+ * one of the first under its nonce, also when others are members already. The first are
+ * taken in when it is safe for all. Fences then rise by the clocks of clients and nodes alone. */
 static void find_the_first(ilk__members *members)
 {
     const size_t number = count_members(members);
@@ -197,8 +197,9 @@ static int64_t end_of_wait(int64_t now, int64_t wait_ms)
     return now + wait_ms + wait_ms / 100 + ILK__DRIFT_MS;
 }
 
-/* Another nonce is another loss of memory. The end of a wait that is known stays:
- * reads since then are good, whatever a later reply adds in drift. */
+/* Another nonce is another loss of memory. Under the same nonce the end of the wait
+ * stays: a later reply would put it off by its drift, and make the reads since then
+ * too old. */
 static void take_wait(ilk__member *one, const ilk__join_reply *reply,
                       int64_t now)
 {

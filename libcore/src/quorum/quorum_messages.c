@@ -3,9 +3,9 @@
  * quorum_messages.c -- the client's channels, subscribed at every node, and what
  * the nodes publish there.
  *
- * A grant of a node is a vote for an attempt: it goes no further. Other messages,
- * such as that a hold was broken, go to the core from each node that sends them; it
- * ignores what it knows already.
+ * A grant of a node is a vote for an attempt, and does not go to the core. Other
+ * messages, such as that a hold was broken, go to the core from each node that sends
+ * them; it ignores repeated ones.
  */
 #include "quorum_internal.h"
 
@@ -16,7 +16,7 @@ void ilk__quorum_subscribe(void *self, ilk__span channel, int is_pattern,
 {
     ilk__quorum *quorum = self;
 
-    /* Without memory as with a lost connection: the core subscribes again. */
+    /* Without memory the core subscribes again, as after a lost connection. */
     if (!ilk__node_channels_change(&quorum->channels, channel, is_pattern,
                                    begins))
         ilk__gateway_break_subscribers(quorum->gateway);
@@ -50,8 +50,8 @@ static int read_grant(ilk__span text, ilk__span *out_waiter,
     return *out_fence > 0 && *out_lease >= 0;
 }
 
-/* Only a script knows the waiter's secret. That the vote is there, the node says
- * when it confirms it. */
+/* The waiter's secret shows that the message comes from a script. Whether the node still
+ * has the vote is found when it confirms it. */
 static void take_grant(ilk__quorum_node *node, ilk__span waiter,
                        ilk__span token, int64_t fence, int64_t lease)
 {
@@ -81,7 +81,7 @@ static void deliver(ilk__quorum_node *node, const ilk__node_message *message)
 }
 
 /* Grants may have been missed: attempts ask once more when the node takes part
- * again. A connection that was up may be so again at once. */
+ * again. A connection that was up may come up again at once, so it has not failed. */
 static void lose(ilk__quorum_node *node, int has_failed)
 {
     node->has_failed |= has_failed;

@@ -55,7 +55,8 @@ void ilk__quorum_close_nodes(ilk__quorum *quorum)
         ilk__async_conn_close(&node->messages.connection);
         node->has_failed = 1;
     }
-    /* A call that ends may say why too few nodes vote: it names any of them. */
+    /* A call that ends may write why too few nodes vote, with the host of any node: so
+     * the hosts are freed last. */
     for (size_t i = 0; i < quorum->count; i++)
         end_calls(&quorum->nodes[i]);
     for (size_t i = 0; i < quorum->count; i++)
@@ -124,12 +125,12 @@ size_t ilk__quorum_count_votes(const ilk__quorum *quorum)
 static const char *reason_of(const ilk__quorum_node *node)
 {
     if (ilk__quorum_state_of(node) == ILK_NODE_WAITING)
-        return "it was started or wiped, and waits until no lease of before "
-               "can be left";
+        return "it was started or wiped, and waits until all earlier "
+               "leases have ended";
     return node->why.code ? node->why.msg : "it has not been reached yet";
 }
 
-/* One that takes no part, if possible one that has failed. */
+/* A node that takes no part, if possible one that has failed. */
 static const ilk__quorum_node *find_missing(const ilk__quorum *quorum)
 {
     const ilk__quorum_node *found = NULL;
@@ -178,7 +179,7 @@ int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
     return 1;
 }
 
-/* A connection that was up may be so again at once. */
+/* A connection that was up may come up again at once: `has_failed` is 0 then. */
 static void lose(ilk__quorum_node *node, int has_failed)
 {
     node->has_failed |= has_failed;
@@ -249,8 +250,8 @@ static void note_twins(ilk__quorum *quorum, size_t i, size_t j)
     quorum->twins[1] = j;
 }
 
-/* Two that were one server are so until both have said another nonce: while one of them
- * is away, a hold could count the same server's vote as two. */
+/* Two nodes that were one server count as one until both have replied with different
+ * nonces: while one of them is away, a hold could count the same server's vote as two. */
 static void look_for_twins(ilk__quorum *quorum)
 {
     const ilk__member *members = quorum->members.nodes;
@@ -354,8 +355,8 @@ void ilk__quorum_contact(void *self, ilk__gateway_request *request)
     ilk__quorum_answer_contacts(quorum);
 }
 
-/* A majority can be reached, and votes or has to wait. The others are waited for a
- * little: they may be one of the majority under another name. */
+/* A majority can be reached, and votes or has to wait. The others have had a little time
+ * to come: one of them may be a node of this majority under another name. */
 static int is_reached(const ilk__quorum *quorum, int64_t since)
 {
     size_t reached = 0, open = 0;

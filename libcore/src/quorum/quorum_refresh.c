@@ -64,7 +64,7 @@ static void add_state(ilk__buf *text, const ilk__attempt *attempt,
                         code, lease, fence);
 }
 
-/* The first vote that comes free is worth a look. */
+/* The earliest end of a lease at any node: one free vote may make a majority. */
 static void read_holder(const ilk__round *round, int64_t *out_ms, int *out_ours)
 {
     for (size_t i = 0; i < round->quorum->count; i++) {

@@ -80,7 +80,7 @@ enum {
     CAMPAIGN_IDENTITY
 };
 
-/* A repeated request: the attempt goes on, and this one has its reply. */
+/* A repeated request: the attempt goes on, and its reply goes to this request. */
 static void ask_once_more(ilk__attempt *attempt, ilk__gateway_request *request)
 {
     if (attempt->state == ILK__ATTEMPT_HOLDS) {
@@ -150,7 +150,8 @@ static void acquire(ilk__quorum *quorum, ilk__gateway_request *request,
                               ilk__gateway_number_arg(request, ACQUIRE_LEASE)))
         return;
     else if (entry.len && !ilk__quorum_token_of(&entry).len)
-        ilk__gateway_reply_error(request, "ERR this is no entry");
+        ilk__gateway_reply_error(
+            request, "ERR the entry does not have the token of the request");
     else if (attempt
              && (attempt->state == ILK__ATTEMPT_HOLDS
                  || attempt->waits == (entry.len != 0)))

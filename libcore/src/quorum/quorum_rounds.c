@@ -212,7 +212,7 @@ int ilk__round_is_held(const ilk__round *round, const ilk__reply *reply)
 
 /* ---- rounds that agree on a code ------------------------------------------ */
 
-/* LOST is what all but a minority say. */
+/* So many nodes have replied LOST that the others cannot be a majority. */
 static int is_lost(const ilk__round *round)
 {
     return ilk__round_count(round, ILK__CODE_LOST)
@@ -233,9 +233,9 @@ void ilk__round_decide_break(ilk__round *round, int is_last)
     round->request = NULL;
 }
 
-/* The next holder has a vote of one of a majority, where its fence is greater than
- * the majority-th. All replies are awaited: a vote that came after the hold was
- * confirmed may have another fence. */
+/* The fence is the greatest that a majority has reached: the next holder needs a vote of
+ * one of these nodes, and gets a greater fence there. All replies are awaited: a vote that
+ * came after the hold was confirmed may have another fence. */
 void ilk__round_decide_extension(ilk__round *round, int is_last)
 {
     if (is_last

@@ -100,7 +100,7 @@ ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node)
     return node->has_failed ? ILK_NODE_FAILED : ILK_NODE_CONNECTING;
 }
 
-/* While a reply is missing, it is what it was. */
+/* While a reply is missing, the state stays as it was. */
 static void publish_registers(ilk_node_stats *stats,
                               const ilk__quorum_node *node)
 {

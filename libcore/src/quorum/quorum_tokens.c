@@ -84,8 +84,8 @@ static ilk__bytes keep_entry(char **to, const ilk__attempt *attempt)
     return here;
 }
 
-/* Each node that knows an ended attempt has its cancel, on a connection that is up:
- * what is sent to it now is executed later. */
+/* The attempt has ended, and each node that knows it was sent its cancel, on a connection
+ * that is up: the node executes what is sent now after that. */
 static int is_out_of_the_way(const ilk__attempt *attempt)
 {
     size_t open = 0;

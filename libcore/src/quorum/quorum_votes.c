@@ -87,7 +87,7 @@ static int has_extended_its_own(const ilk__vote *vote, int64_t now)
     return !vote->retaken && has_extended(vote, now);
 }
 
-/* Its answer in this round is still to come. */
+/* Its reply in this round may still come. */
 static int may_extend(const ilk__vote *vote, int64_t now)
 {
     (void)now;
@@ -132,8 +132,8 @@ int64_t ilk__votes_until(const ilk__votes *votes)
 
 /* ---- deciding ----------------------------------------------------------- */
 
-/* A fence is the greatest that came with the votes of this moment; a vote that is
- * granted later takes no part in the confirmation. */
+/* The fence of the hold is the greatest that came with the votes of this moment; a vote
+ * that is granted later takes no part in the confirmation. */
 static void begin_to_confirm(ilk__votes *votes, int64_t now)
 {
     votes->phase = ILK__VOTES_CONFIRMS;
@@ -265,8 +265,8 @@ ilk__decision ilk__votes_decide(ilk__votes *votes, int64_t now)
 
 /* ---- commands ------------------------------------------------------------ */
 
-/* A vote whose lease has ended for us is acquired again: a retry finds what became
- * of it. In a queue the next thing is a message. */
+/* A vote whose lease has ended for us is acquired again: the retry finds out whether the
+ * node still has it. An attempt in a queue waits for a message. */
 static int script_to_collect(const ilk__votes *votes, ilk__vote *vote,
                              int64_t now)
 {
@@ -317,8 +317,8 @@ static void begin_to_yield(ilk__votes *votes, int64_t now)
         votes->nodes[i].due = is_granted(&votes->nodes[i], now);
 }
 
-/* Only the first command to a node reserves: a grant from before the attempt was
- * silent there may have been yielded. */
+/* Only the first command to a node reserves: after a silence the node may have an older
+ * grant of the attempt, which may have been yielded. */
 static ilk__vote_mark mark_of(const ilk__votes *votes, const ilk__vote *vote)
 {
     if (votes->phase == ILK__VOTES_HOLDS)
@@ -328,7 +328,7 @@ static ilk__vote_mark mark_of(const ilk__votes *votes, const ilk__vote *vote)
                : ILK__MARK_OPEN;
 }
 
-/* The command may be executed without a reply. */
+/* A command that shortens the lease may be executed without a reply. */
 static void shorten(ilk__votes *votes, ilk__vote *vote, int64_t until)
 {
     vote->until = ilk__sooner(vote->until, until);
@@ -398,9 +398,9 @@ static void set_granted(ilk__votes *votes, ilk__vote *vote,
     vote->until = end_of(vote->sent_at, reply->lease_ms);
 }
 
-/* A node that a holder takes again is held with its mark, by this reply. One that
- * grants late, for a command from before the hold, is confirmed by the next
- * extension. */
+/* A vote that a holder takes again is confirmed by this reply, because the command has
+ * set the mark. A late grant, for a command from before the hold, is confirmed by the
+ * next extension. */
 static void take_acquired(ilk__votes *votes, ilk__vote *vote,
                           const ilk__vote_reply *reply)
 {
@@ -455,8 +455,8 @@ static void take_yielded(ilk__votes *votes, ilk__vote *vote,
     votes->yield_pause_ms = 0;
 }
 
-/* In an extension, a lost vote is acquired again at once. A
- * command from before it is no part of it. */
+/* In an extension, a lost vote is acquired again at once. The reply to a command from
+ * before the extension does not count for it. */
 static void note_answer(ilk__votes *votes, ilk__vote *vote, int script)
 {
     if (!votes->extends || vote->stale) {
@@ -491,8 +491,8 @@ void ilk__votes_reply(ilk__votes *votes, size_t node,
     note_answer(votes, vote, script);
 }
 
-/* A yield that may run takes the vote away, and a retried acquire finds what became
- * of it. A confirmed vote stays so until its lease ends. */
+/* Another request for the vote is due: the node may execute a yield without a
+ * reply, which takes the vote away. A confirmed vote stays confirmed until its lease ends. */
 void ilk__votes_silent(ilk__votes *votes, size_t node)
 {
     ilk__vote *vote = &votes->nodes[node];

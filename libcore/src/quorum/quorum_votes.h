@@ -12,9 +12,9 @@
  * A node grants its vote (quorum_acquire, or a message while the attempt waits in
  * the node's queue), and the vote counts when the node has confirmed it
  * (quorum_confirm), or when the first command reserved it and the attempt has never
- * yielded. While the votes are too few, they are yielded from time to time to earlier
- * attempts (quorum_yield). A holder confirms again to extend its lease, and takes lost
- * nodes again.
+ * yielded. While the votes are too few, the attempt yields them from time to time to
+ * earlier attempts (quorum_yield). A holder confirms again to extend its lease, and
+ * acquires lost votes again.
  *
  * The rules are those of tests/model/README.md, "A quorum". The caller sends what
  * ilk__votes_next() returns, reports each reply or its absence, and ends an attempt
@@ -55,7 +55,7 @@ typedef enum ilk__decision {
     ILK__DECISION_HELD,
     ILK__DECISION_BUSY,  /* a majority of free votes is impossible */
     ILK__DECISION_AGAIN, /* give all back; try under a fresh token, same stamp */
-    ILK__DECISION_LOST,  /* nodes have said so */
+    ILK__DECISION_LOST,  /* too many nodes have denied the vote */
     ILK__DECISION_OVER,  /* the end of the hold has passed without a majority */
     ILK__DECISION_NOQUORUM /* fewer nodes than a majority reply and may vote */
 } ilk__decision;
@@ -129,14 +129,14 @@ int ilk__votes_next(ilk__votes *votes, int64_t now, ilk__vote_command *out);
 void ilk__votes_reply(ilk__votes *votes, size_t node,
                       const ilk__vote_reply *reply);
 /* There will be no reply: the connection broke, or the wait for it is over. The
- * command may run all the same. */
+ * node may execute the command all the same. */
 void ilk__votes_silent(ilk__votes *votes, size_t node);
 /* The node is connected again, or may vote now. */
 void ilk__votes_reachable(ilk__votes *votes, size_t node);
 /* A message from the node's queue: the vote was granted not before `began`. */
 void ilk__votes_granted(ilk__votes *votes, size_t node, int64_t given,
                         int64_t lease_ms, int64_t began);
-/* The node has forgotten the attempt, which asks it again. */
+/* The node's queue no longer has the attempt, which asks the node again. */
 void ilk__votes_gone(ilk__votes *votes, size_t node);
 
 /* Begin to extend; the decision is HELD when a majority has confirmed anew. A node

@@ -14,8 +14,8 @@ typedef struct ilk__dedicated_conn {
     ilk__conn_identity replaced; /* see ilk__dedicated_conn_abandon() */
 } ilk__dedicated_conn;
 
-/* Connects, if there is no connection. One that was abandoned is closed at the server by
- * then. */
+/* Connects, if there is no connection. On ILK_OK the server has closed the one that was
+ * abandoned before, if the user may close connections (redis/login.h). */
 ilk_status ilk__dedicated_conn_open(ilk__dedicated_conn *dedicated,
                                     ilk_client *client, ilk_error *err);
 
@@ -30,12 +30,12 @@ ilk_status ilk__dedicated_conn_next(ilk__dedicated_conn *dedicated,
                                     ilk__reply **out, ilk_error *err);
 
 void ilk__dedicated_conn_close(ilk__dedicated_conn *dedicated);
-/* Closes it with a command under way, which the server may execute until it has seen
+/* Closes it with a command under way, which the server may execute until it notices
  * that. */
 void ilk__dedicated_conn_abandon(ilk__dedicated_conn *dedicated);
 
 /*
- * Sleeps until one of the connections may have a reply (ILK_OK), or until:
+ * Sleeps until one of the connections may have a reply (ILK_OK), or until one of these:
  * ILK_ETIMEOUT; ILK_ECLOSED: the client is closed; ILK_EINTR: a system signal
  * came, or the shared state's number of interrupts differs from `interrupts`;
  * ILK_ECANCELLED: the client is stopped, and the caller is not `leaving`.

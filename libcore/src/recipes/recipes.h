@@ -75,11 +75,11 @@ void ilk__recipe_fail(ilk__recipe *self, ilk_status status);
 
 ilk_status ilk__recipe_run(ilk__recipe *self, const ilk__op_type *type);
 
-/* The functions of the operations' types. All have the same `ask`, and all
- * replies store the code. ilk__recipe_done stores nothing else; */
+/* The functions of the operations' types. All types have the same `ask`. All three reply
+ * functions store the code: ilk__recipe_done() stores nothing else, ilk__recipe_counted()
+ * the number behind it, if any, ilk__recipe_found() all items behind it. */
 void ilk__recipe_ask(ilk__op *op);
 ilk__act ilk__recipe_done(ilk__op *op, const ilk__reply *reply);
-/* these two store the number after it, if any, or all items after it. */
 ilk__act ilk__recipe_counted(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__recipe_found(ilk__op *op, const ilk__reply *reply);
 

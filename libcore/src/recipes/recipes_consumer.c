@@ -120,8 +120,8 @@ static ilk_status open_inbox(ilk_consumer *self, ilk_error *err)
     return ilk__keeper_start(self->handle.client->keeper, err);
 }
 
-/* Without a connection to block on, the next reserve says whether the server can be
- * reached. Before that comes a pause, and in any case a look for an end of the wait. */
+/* Without a connection to block on, the next reserve shows whether the server can be
+ * reached, after a pause. In any case the sleep checks whether the wait must end. */
 static ilk_status block(ilk_consumer *self, int64_t deadline,
                         uint32_t interrupts, ilk_error *err)
 {
@@ -243,7 +243,8 @@ static ilk_status recover_all(ilk_consumer *self, ilk_error *err)
     return st;
 }
 
-/* A message that a BLMOVE moved after the recovery would be in nobody's list. */
+/* Unblocks first: a message that a BLMOVE moved after the recovery would stay in the
+ * taken list of a consumer that has left. */
 ilk_status ilk_consumer_leave(ilk_consumer *self, ilk_error *err)
 {
     ilk_status st = enter(self, err);

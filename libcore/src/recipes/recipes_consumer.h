@@ -47,8 +47,8 @@ ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
 int ilk__consumer_is_blocking(const ilk_consumer *self);
 /* Closes the connections that block, so that no BLMOVE moves a message. */
 void ilk__consumer_hush(ilk_consumer *self);
-/* The same; when it returns ILK_OK, the server has closed them as well, and moves no
- * message any more. */
+/* The same; on ILK_OK the server has closed these connections as well, if the user may
+ * close connections, and moves no message for them any more. */
 ilk_status ilk__consumer_unblock(ilk_consumer *self, ilk_error *err);
 
 #endif

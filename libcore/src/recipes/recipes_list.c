@@ -23,7 +23,7 @@ static void add_end(ilk__recipe *self, int end)
     ilk__recipe_text(self, end == ILK_RECIPES_HEAD ? "L" : "R", 1);
 }
 
-/* Most calls begin with the key, the key of the last answer and the token. */
+/* Most calls begin with the key, the `once` key and the token. */
 static void begin_once(ilk__recipe *self, ilk_client *client, const void *key,
                        size_t key_len, ilk_error *err)
 {
@@ -65,7 +65,7 @@ ilk_status ilk_recipes_pop(ilk_items **out, ilk_client *client, const void *key,
     return st;
 }
 
-/* The result is the value and the token under which it was parked. */
+/* The result of `park` is the value and the token under which the value was parked. */
 static ilk_status add_token(ilk__recipe *self)
 {
     ilk_items *both;

@@ -156,7 +156,7 @@ ilk_status ilk__consumer_reserve(ilk_items **out, ilk_consumer *consumer,
     if (st)
         return st;
     *out = self.found;
-    /* A failure can be ignored: the next reserve finds the dead again. */
+    /* A failure can be ignored: the next reserve finds the dead consumers again. */
     for (size_t i = 0; i < self.gone_count; i++)
         (void)ilk__consumer_recover(consumer, self.gone_from[i], self.gone[i],
                                     NULL);

@@ -14,14 +14,14 @@ enum {
     UUID_LEN = 36
 };
 
-/* The scripts multiply times. */
+/* The scripts multiply times by 1000, and Lua's numbers are exact below 2^53. */
 #define TIME_MOST (INT64_C(1) << 42)
 #define NUMBER_MOST (ILK__SCRIPT_INT_MAX - 1)
 
 static ilk__act was_permitted(ilk__op *op, const ilk__reply *reply)
 {
     if (ilk__script_code(reply) == ILK__CODE_BUSY)
-        return ilk__op_fail(op, ILK_EBUSY, "so many hold it already");
+        return ilk__op_fail(op, ILK_EBUSY, "all permits are taken");
     return ilk__recipe_done(op, reply);
 }
 

@@ -58,8 +58,8 @@ void ilk__async_conn_break(ilk__async_conn *connection, const char *why)
     (void)lost(connection);
 }
 
-/* The end of a connection is found by reading, as ever. One that is being
- * opened looks for a switch itself. */
+/* After the shutdown the next read fails, and the connection is lost as in any
+ * other way. A connection that is being opened looks for a switch itself. */
 void ilk__async_conn_leave_old(ilk__async_conn *connection)
 {
     connection->retry_at = 0;

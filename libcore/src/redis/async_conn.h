@@ -61,9 +61,10 @@ void ilk__async_conn_abandon(ilk__async_conn *connection);
  * must be called even if poll() reports nothing. */
 int64_t ilk__async_conn_prepare(ilk__async_conn *connection,
                                 struct pollfd *pfd);
-/* The same as one of `count` in an array with `room` places, of which the array may
- * have too few. *out_at is its place plus 1, 0 when it has no descriptor; *until
- * becomes the earlier time. Returns the new count. */
+/* The same, in the next place of an array: `count` of its `room` places are
+ * used. *out_at is the place plus 1, or 0 when there is no descriptor; *until
+ * becomes the earlier of the two times. Returns the new count; if it is above
+ * `room`, the array is too short and has no entry for this connection. */
 size_t ilk__async_conn_add(ilk__async_conn *connection, size_t *out_at,
                            struct pollfd *fds, size_t room, size_t count,
                            int64_t *until);

@@ -37,8 +37,8 @@ typedef struct ilk__command {
     size_t argc, room, number_count;
     ilk__reply_kind replies;
     int failed;
-    const char *order_key; /* borrowed: commands with this key keep their order
-                              (lanes.h); NULL: with the first key */
+    const char *order_key; /* borrowed: the key whose commands keep their order
+                              (lanes.h); NULL: the first key */
     size_t order_key_len;
 } ilk__command;
 

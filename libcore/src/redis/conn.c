@@ -6,13 +6,14 @@
  *                          ^  |next address
  *                          +--+             any of them -> FAILED
  *
- * With sentinels, what fails between FIND and READY begins again with FIND.
- * News of a switch meanwhile (sentinel.h) end the attempt, so
- * that a frozen server does not use up the deadline. The number of switches is
- * read before a search begins and is written after the server's hash: whoever
- * sees a new number sees the hash of that switch or of a later one.
+ * With sentinels, a server that cannot be reached or is no primary leads back
+ * to FIND. A switch that is announced meanwhile (sentinel.h) ends the attempt,
+ * so that a frozen server does not use up the deadline. The number of switches
+ * is read before a search begins and is written after the server's hash: a
+ * thread that reads a new number also reads the hash of that switch or of a
+ * later one.
  *
- * Nothing here blocks, but for ilk__conn_open(), which polls between steps.
+ * Only ilk__conn_open() blocks, in poll() between the steps.
  */
 #include "base/alloc.h"
 #include "base/backoff.h"
@@ -66,7 +67,8 @@ void ilk__conn_name_peer(ilk__conn *conn)
                  url->host, url->port);
 }
 
-/* A connection to another server is not closed on this one (login.h). */
+/* The login closes the replaced connection only if both lead to the same server
+ * (login.h). */
 ilk_status ilk__conn_begin_login(ilk__conn *conn)
 {
     const ilk__conn_identity *replaces =

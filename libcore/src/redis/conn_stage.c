@@ -280,12 +280,13 @@ static ilk_status read_replies(ilk__conn *conn, ilk_error *err)
                      why.msg);
 }
 
-enum { TALK_MOST = 64 }; /* receives, before the deadline is looked at again */
+enum { TALK_MOST = 64 }; /* receives, before the deadline is checked again */
 
 /* A server may send an error (too many clients) and close before it receives
  * our first command. After a failed send the replies are therefore still read,
- * and the error reply is reported instead of the broken connection. A server that
- * sends without an end does not keep this from its deadline. */
+ * and the error reply is reported instead of the broken connection. After
+ * TALK_MOST receives it returns, so that the deadline holds even if the server
+ * sends without an end. */
 static ilk_status talk(ilk__conn *conn,
                        ilk_status (*read)(ilk__conn *, ilk_error *),
                        ilk_error *err)

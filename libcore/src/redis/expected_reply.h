@@ -43,8 +43,8 @@ int64_t ilk__reply_head(int64_t number, int code);
  * reply of a script is no number that another command returns. */
 int64_t ilk__first_request_number(void);
 
-/* Call this once for a reply: it removes the number, so that the first element
- * or the reply, is the code alone. */
+/* Call this once for a reply: it removes the number, so that the first element,
+ * or the reply itself, is the code alone. */
 ilk__match ilk__match_reply(const ilk__expected_reply *expected,
                             ilk__reply *reply);
 

@@ -75,7 +75,7 @@ static int sleep_for_reply(ilk__lane *lane, ilk__lane_slot *p, int64_t limit)
     if (ilk__park(&p->parker, limit) == ILK_OK && p->parked)
         return 1;
     pthread_mutex_lock(&lane->mutex);
-    if (p->done && p->parked) { /* unlock() is yet to unpark our slot */
+    if (p->done && p->parked) { /* another thread's unlock() will unpark us */
         ilk__lane_unlock(lane);
         while (ilk__park(&p->parker, ILK__FOREVER))
             continue;

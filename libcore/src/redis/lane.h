@@ -59,9 +59,10 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
 /*
  * Send a command after all others on the connection, without waiting for its
  * reply. A later leader reads that, has the ensured command judge it, and drops
- * it. If the socket is full, the next call sends the rest. ILK_ECONN when the lane is down. The lane takes over the
- * ensured command (may be NULL) in any case, and may have called its `ended`
- * before this returns. `group` as in ilk__lane_call.
+ * it. If the socket is full, the next call sends the rest. ILK_ECONN when the
+ * lane is down. The lane takes over the ensured command (may be NULL) in any
+ * case, and may have called its `ended` before this returns. `group` as in
+ * ilk__lane_call.
  */
 ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
                                ilk__ensured *ensured, _Atomic uint32_t *group);
@@ -76,8 +77,9 @@ ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);
 int ilk__lane_is_up(const ilk__lane *lane);
 
 /*
- * 1 from the moment that a connection breaks with commands that have no reply, until
- * there is the next one: the server may execute them as long as that.
+ * 1 from the moment when a connection breaks with commands that have no reply
+ * until the lane has the next connection: the server may execute those commands
+ * until then.
  */
 int ilk__lane_is_unsettled(const ilk__lane *lane);
 
@@ -106,9 +108,9 @@ void ilk__lane_distrust(ilk__lane *lane);
 void ilk__lane_leave_old(ilk__lane *lane);
 
 /*
- * 1 while the server executes all commands in the order of their calls. 0 from
- * then on when a broken connection could not be closed on the server, so that
- * its commands may be executed late (see login.h).
+ * 1 while the server executes all commands in the order of their calls. 0 for
+ * the rest of the lane's life once a broken connection could not be closed on
+ * the server, so that its commands may be executed late (see login.h).
  */
 int ilk__lane_in_order(const ilk__lane *lane);
 

@@ -212,9 +212,9 @@ static ilk_status deliver_all(ilk__lane *lane, const ilk__lane_input *input,
 }
 
 /*
- * One turn of the leader. While another thread is writing, the leader cannot
- * know whether that write will be cut short, so that it would have to poll for
- * POLLOUT as well. It then polls for BLIND_MS at most and checks again.
+ * One turn of the leader. While another thread is writing, the socket may turn
+ * out to accept only a part of its bytes, and the leader must then poll for
+ * POLLOUT as well. So meanwhile it polls for BLIND_MS at most and checks again.
  */
 int ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
 {

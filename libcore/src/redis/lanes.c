@@ -21,11 +21,11 @@ static const uint32_t COUNT_MASK = (UINT32_C(1) << LANE_SHIFT) - 1;
 
 /* A lane that is being opened. */
 typedef struct opening {
-    pthread_mutex_t mutex; /* only ever tried, except by shut() */
-    ilk__conn *conn;       /* NULL: none is */
+    pthread_mutex_t mutex; /* calls use trylock and never wait; shut() waits */
+    ilk__conn *conn;       /* NULL: no lane is being opened */
     size_t at;             /* its lane */
     ilk__conn_identity replaces;
-    _Atomic int under_way; /* there is one */
+    _Atomic int under_way; /* conn is not NULL */
     int64_t retry_at;
     int retry_ms;
     int shut;
@@ -156,9 +156,11 @@ static size_t join_group(_Atomic uint32_t *group, size_t idle)
     return next >> LANE_SHIFT;
 }
 
-/* Choose a lane that is up and that no call is on, and count the call there. If there is
- * none, or if the first one that is up has many calls, choose that one: only the former
- * is a reason to open one more. If none is up, choose the first one. */
+/* Choose the first lane that is up and has no call, and count the call there.
+ * But if the first lane that is up has many calls, they are a pipeline: join
+ * it. If all lanes that are up have calls, choose the first of them and note
+ * that, as a reason to open one more. If no lane is up, choose the first lane
+ * of all. */
 static size_t choose_lane(ilk__lanes *lanes)
 {
     size_t first = lanes->count;
@@ -199,8 +201,8 @@ static size_t take_lane(ilk__lanes *lanes, _Atomic uint32_t *group)
 
 /*
  * When one connection has broken, the others often have, too: with the server or the
- * path to it. A lane without a command loses nothing when it is opened anew, and each
- * that is found broken by a call would fail that call once more.
+ * path to it. A lane without a command loses nothing when it is opened anew,
+ * while a call that finds its lane broken fails.
  */
 static void leave_lane(ilk__lanes *lanes, size_t at)
 {

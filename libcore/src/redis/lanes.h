@@ -10,13 +10,14 @@
  *
  *     all lanes are taken, again and again --> one more is opened, ILK__LANES at most
  *
- * No call waits for that: calls that find all lanes taken go on with the opening step by
- * step. If it fails, the next attempt is made after a pause.
+ * No call waits for that: while a lane is being opened, each call takes one
+ * step of the opening. If it fails, the next attempt is made after a pause.
  *
  * One lane executes commands in the order of their calls. Several lanes do so for the
- * commands of one slot (slot.h), that of their first key, by two rules. So the commands
- * of one name keep their order; one with several names keeps it with those of its first
- * name only.
+ * commands of one slot (slot.h), that of their first key unless the command has
+ * an order_key (command.h), by two rules. So the commands of one name keep
+ * their order; one with several names keeps it with those of its first name
+ * only.
  *
  *   - While a command of a slot has no reply, further ones of that slot take its lane. This
  *     includes a command whose caller gave up, and one that was only sent.

@@ -154,7 +154,7 @@ static ilk_status distrust(ilk_error *err)
                      "the login got a reply that belongs to no request");
 }
 
-/* The server says our client id twice or more: it must be the same. */
+/* Several replies contain our client id: it must be the same in all. */
 static ilk_status read_number(ilk__login *login, const ilk__reply *reply,
                               ilk_error *err)
 {
@@ -173,7 +173,8 @@ static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
     size_t i;
 
     if (reply->type != ILK__REPLY_ARRAY)
-        return ilk__fail(err, ILK_EREPLY, "HELLO answered by type %d",
+        return ilk__fail(err, ILK_EREPLY,
+                         "an unexpected reply to HELLO, of type %d",
                          (int)reply->type);
     for (i = 0; i + 1 < reply->count; i += 2) {
         value = reply->items[i + 1];

@@ -8,10 +8,10 @@
  *     round 3   CLIENT LIST ID n own | CLIENT ID
  *     round 4   CLIENT KILL ID n | CLIENT LIST ID n own | CLIENT ID
  *
- * n is the client id of the connection that this one replaces, own this one's.
- * The commands of a round are sent in one write. Round 2 replaces round 1 for
- * servers without HELLO and for URLs that ask for RESP2. The login succeeds
- * even if the server refuses the connection's name.
+ * n is the client id of the connection that this one replaces, own is this
+ * one's id. The commands of a round are sent in one write. Round 2 replaces
+ * round 1 for servers without HELLO and for URLs that ask for RESP2. The login
+ * succeeds even if the server refuses the connection's name.
  *
  * Rounds 3 and 4 are for a connection that replaces a broken one. Commands sent
  * over the broken one may still be in a buffer of the network or the server.
@@ -25,10 +25,10 @@
  * already: then each reply before it was in its place. The list includes own, so
  * that a list of other connections is recognised.
  *
- * A server that was restarted counts ids
- * from the beginning, so that n may be somebody else's connection now: round 4
- * is left out unless connection n has our name and is old enough. If n is the new
- * connection's own id, both rounds are left out.
+ * A server that was restarted counts ids from the beginning, so that n may be
+ * somebody else's connection now: round 4 is left out unless connection n has
+ * our name and is old enough. If n is the new connection's own id, both rounds
+ * are left out.
  *
  * After a failover the new connection leads to another server, and rounds 3 and
  * 4 are left out (conn.c): n means nothing there. Commands that are still in a
@@ -39,7 +39,7 @@
  * wait there for its next time as a primary either: the transaction in which
  * Sentinel makes it a replica also kills its clients' connections. If a client
  * returns to a server without having been connected to the one in between, n
- * is a connection of that server, and the rounds are made as ever.
+ * is a connection of that server, and rounds 3 and 4 take place.
  *
  * The login also succeeds if the server refuses LIST or KILL (a missing right).
  * `left_open` is then set, the log warns once, and docs/safety.md says what may

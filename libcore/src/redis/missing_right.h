@@ -3,8 +3,8 @@
  * missing_right.h -- names the right that a user lacks, as it is granted by ACL
  * SETUSER: a command (+hset), keys (~orders ~ilk:*) or a channel (&ilk:inbox:*).
  *
- * The servers' texts differ, and those of Redis 7.0 and earlier do not name what
- * a script was refused:
+ * The servers' texts differ, and those of Redis 7.0 and earlier do not name the
+ * command, key or channel that a script was refused:
  *
  *     NOPERM User u has no permissions to run the 'set' command
  *     NOPERM this user has no permissions to access one of the keys ...
@@ -13,7 +13,7 @@
  *     ERR The user executing the script can't run this command or subcommand
  *         script: <sha1>, on @user_script:12.
  *
- * For the last the command is looked up in that line of the script.
+ * For the last one the command is looked up in that line of the script.
  */
 #ifndef ILK__MISSING_RIGHT_H
 #define ILK__MISSING_RIGHT_H

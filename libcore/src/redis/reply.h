@@ -75,6 +75,7 @@ ilk_status ilk__reader_next(struct redisReader *reader, ilk__reply **out,
  *     MOVED, ASK, TRYAGAIN, CLUSTERDOWN, CROSSSLOT ILK_ECLUSTER
  *     NOQUORUM, ILKNOQUORUM (from a gateway)       ILK_ENOQUORUM
  *     ILKINVALID (from a gateway)                  ILK_EINVAL
+ *     ILKDIFFERS (from a gateway)                  ILK_EDIFFERS
  *     ILKNONE (from a gateway)                     ILK_EUNSUPPORTED
  *     ILKDOWN (from a gateway)                     ILK_ECONN
  *     UNBLOCKED (no primary any more)              ILK_ECONN

@@ -28,8 +28,9 @@ int ilk__script_use_source(ilk__command *command, int script)
 
 static int element_fits(const ilk__reply *item, char type)
 {
-    /* A script's strings have lengths: with another first byte the length of one
-     * would be a status. */
+    /* A script returns strings as `$<length>`, never as `+<text>`. If a fault
+     * changes that first byte, the length is read as a status, and is refused
+     * here. */
     return type == 'i' ? item->type == ILK__REPLY_INT
                        : item->type == ILK__REPLY_STR && !item->is_status;
 }

@@ -29,14 +29,14 @@ int ilk__script_use_source(ilk__command *command, int script);
 ilk_status ilk__script_check(int script, const ilk__reply *reply,
                              ilk_error *err);
 
-/* The numbers of scripts are doubles, which are exact to here: fences and
+/* The numbers of scripts are doubles, which are exact up to here: fences and
  * generations stay below. */
 #define ILK__SCRIPT_INT_MAX (INT64_C(1) << 53)
 
 /* The code of a checked reply, and its elements; index 0 follows the code. A
  * number that is not there is 0. One that is there is limited to
- * ILK__SCRIPT_INT_MAX on both sides, so that callers add and subtract what a
- * server may invent. */
+ * ILK__SCRIPT_INT_MAX on both sides, so that callers can add and subtract
+ * without overflow, whatever a server sends. */
 int ilk__script_code(const ilk__reply *reply);
 int64_t ilk__script_int(const ilk__reply *reply, size_t index);
 const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index);

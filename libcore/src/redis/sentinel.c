@@ -36,7 +36,7 @@ struct ilk__sentinel_search {
     int port;
 };
 
-/* ---- what all connections know ------------------------------------------ */
+/* ---- for all connections ------------------------------------------------ */
 
 uint64_t ilk__server_hash(const char *host, int port)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sentinel.h -- asks sentinels for the address of a service's primary, as a
- * machine that a connection drives (conn.c). It never blocks.
+ * state machine that a connection drives (conn.c). It never blocks.
  *
  *     next sentinel -> connect, log in -> SENTINEL GET-MASTER-ADDR-BY-NAME
  *          ^                                    |             |
@@ -29,7 +29,7 @@ typedef struct ilk__primary {
     _Atomic unsigned sentinel; /* the one that answered last */
     _Atomic uint64_t server;   /* of the last switch, by ilk__server_hash() */
     _Atomic uint32_t switches; /* counts those that were announced */
-    _Atomic int64_t epoch;     /* the greatest of the service's that was read */
+    _Atomic int64_t epoch;     /* the service's greatest epoch read so far */
 } ilk__primary;
 
 /* A sentinel has announced that this server is the primary. */
@@ -46,7 +46,7 @@ int ilk__is_address(const char *host, const char *port, int *out_port);
  * the reply. NULL: the reply is no address. */
 const char *ilk__sentinel_address(const ilk__reply *reply, int *out_port);
 
-/* The settings for connections to one sentinel: those of the URL, but for
+/* The settings for connections to one sentinel: those of the URL, except
  * address, login and database. `out` borrows all texts. */
 void ilk__sentinel_url(ilk__url *out, const ilk__url *url, size_t sentinel);
 

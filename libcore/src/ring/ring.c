@@ -39,7 +39,7 @@ static ilk_status add_servers(ilk__ring_gateway *ring, ilk__span hosts,
     return st;
 }
 
-/* Those on the ring are there already, so those that are no more come behind them. */
+/* The servers on the ring were added before, so former ones come behind them. */
 static ilk_status take_option(void *store, ilk__span key, ilk__span value,
                               int *out_is_own, ilk_error *err)
 {
@@ -83,8 +83,8 @@ static ilk_status check_copies(ilk__ring_gateway *ring, ilk_error *err)
         ring->copies, ring->write, ring->read, ring->ring_count);
 }
 
-/* The servers' own URLs are made of the rest of the options, which is known when all
- * options have been read: a former server is added before. */
+/* A former server is added before all options have been read. So the servers' own URLs,
+ * which need the rest of the options, are made later: in ilk__ring_place(). */
 static ilk_status read_url(ilk__ring_gateway *ring, const ilk__url *url,
                            ilk_error *err)
 {
@@ -194,7 +194,7 @@ static void call(void *self, ilk__gateway_request *request)
     }
 }
 
-/* Those of the values themselves: the others are of all values of a name. */
+/* The keys of the values themselves. The other keys belong to all values of a name. */
 static void order_keys(const ilk__gateway_request *request, size_t *out_first,
                        size_t *out_count)
 {

@@ -7,10 +7,10 @@
  * of its servers only (docs/store.md). The URL is that of one server with several
  * hosts and the flag `ring`. Options of the query, besides those of one server:
  *     copies=3            servers that have a key; at most as many as there are
- *     write=2, read=2     how many of them a put and a get wait for: more than half of
- *                         the copies
- *     former=host,host    servers that are no more on the ring: ilk_kv_move() looks
- *                         them through
+ *     write=2, read=2     how many of them a put and a get wait for; the default is more
+ *                         than half of the copies
+ *     former=host,host    servers that have left the ring: ilk_kv_move() moves their
+ *                         values to the ring
  */
 #ifndef ILK__RING_H
 #define ILK__RING_H

@@ -37,8 +37,8 @@ int ilk__copy_is_newer(const ilk__copy *a, const ilk__copy *b)
                                     : compare(a->token, b->token) > 0;
 }
 
-/* A deleted key's version ends at one server before it does at the next. If they gave it
- * to each other, it would never end. */
+/* A deleted key's version ends at one server before it ends at the next. If the servers
+ * got it from each other again and again, it would never end. */
 int ilk__copy_is_lacking(const ilk__copy *there, const ilk__copy *newest)
 {
     if (!ilk__copy_is_newer(newest, there))

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { DECIDED_MS = 60000 }; /* the core repeats no request for so long */
+enum { DECIDED_MS = 60000 }; /* by then the core repeats no request any more */
 
 static size_t bit_of(const char *id)
 {

@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 enum {
-    ILK__RING_SERVERS = 64, /* at most, with those that are no more on it */
+    ILK__RING_SERVERS = 64, /* at most, with those that have left the ring */
     ILK__RING_COPIES = 16,  /* of a key, at most */
     ILK__RING_NAME = 16,    /* digits of a server's own name */
     ILK__RING_CONTACTS = 8, /* logins that wait */
@@ -25,8 +25,8 @@ enum {
     ILK__RING_DECIDED = 65536 /* bits */
 };
 
-/* No clock is ahead of another one by more: a number that is was spoilt, and what is
- * derived from it stays with its key. */
+/* Clocks differ by less than this. A version or timestamp that is further ahead is
+ * faulty: it raises the later ones of its key, and of no other. */
 #define ILK__RING_AHEAD_US (INT64_C(1000000) * 3600 * 24)
 
 typedef struct ilk__ring_gateway ilk__ring_gateway;
@@ -38,20 +38,20 @@ typedef struct ilk__store_request ilk__store_request;
 struct ilk__ring_server {
     ilk__ring_gateway *gateway;
     size_t number;
-    int is_former; /* no more on the ring */
+    int is_former; /* it has left the ring */
     ilk__url url;  /* host and port are its own, the rest the ring's */
     ilk__target target;
     ilk__node_calls calls;
     int has_failed;      /* since it was known last */
     int is_known;        /* its mark was read since it was connected */
     int64_t lacks_since; /* it has no mark, and another has one; 0: not so */
-    int is_doubted;      /* it may get one any moment: ring_marks.c */
-    size_t looking;      /* questions for its mark without a reply */
-    int64_t ahead_us;    /* its clock is before this machine's by this */
+    int is_doubted;      /* it may get one at any moment: ring_marks.c */
+    size_t looking;      /* reads of its mark without a reply */
+    int64_t ahead_us;    /* its clock is ahead of this machine's by this */
     /* its number, how many there are, and the name of their list */
     char place[64];
     char own_name[ILK__RING_NAME
-                  + 1]; /* that it keeps; "" until it has said it */
+                  + 1]; /* that it keeps; "" before its first reply */
     int64_t mark;  /* it has missed nothing up to this version: ring_marks.c */
     ilk_error why; /* the last failure */
     ilk_node_stats stats;
@@ -87,7 +87,7 @@ struct ilk__ring_gateway {
     int64_t looked_at;      /* the last look at the marks; 0: none yet */
     int raise_is_due;       /* marks were read since they were raised last */
     int64_t doubted_at;     /* the last look at those in doubt; 0: none is */
-    int64_t last_timestamp; /* of a transaction, that this client has seen */
+    int64_t last_timestamp; /* the greatest that this client has seen */
 
     ilk__value_request *values;
     ilk__move_step *steps;
@@ -97,7 +97,7 @@ struct ilk__ring_gateway {
     ilk__gateway_request *contacts[ILK__RING_CONTACTS]; /* logins */
     int64_t contact_at[ILK__RING_CONTACTS];
     size_t contact_count;
-    int was_reached; /* further logins need no contact */
+    int was_reached; /* further logins succeed at once */
 
     pthread_mutex_t mutex; /* guards `published` */
     ilk_node_stats published[ILK__RING_SERVERS];
@@ -121,7 +121,7 @@ size_t ilk__ring_servers_of(const ilk__ring_gateway *ring, ilk__bytes key,
                             ilk__ring_server *out[ILK__RING_COPIES]);
 /* It is connected, and its mark is known. */
 int ilk__ring_is_up(const ilk__ring_server *server);
-/* One that is not up may be so soon: it has not failed. */
+/* It is not up, but may be soon: it has not failed. */
 int ilk__ring_may_come(const ilk__ring_server *server);
 /* host:port, as in the URL. */
 const char *ilk__ring_address(const ilk__ring_server *server);
@@ -146,8 +146,8 @@ extern const ilk__bytes ilk__ring_node_key;
 /* A version above this one and all that this client has given, and not below its clock;
  * 0: none is left. */
 int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above);
-/* The fastest of the servers' clocks, as far as they are known; this machine's does not
- * count unless none is. */
+/* The fastest of the servers' clocks that are known; this machine's clock only if none
+ * is. */
 int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring);
 /* kv_node at a server. */
 int ilk__ring_send_node(ilk__ring_server *server, int64_t version,
@@ -155,11 +155,11 @@ int ilk__ring_send_node(ilk__ring_server *server, int64_t version,
                         void *owner);
 /* Ask a server that came up for its mark. */
 void ilk__ring_ask_mark(ilk__ring_server *server);
-/* A request comes: after a pause the marks are read again first. */
+/* Called for each request: the first one after a pause reads the marks again. */
 void ilk__ring_look(ilk__ring_gateway *ring);
 /* No server has a mark yet, and some may still come: the first mark is for all that do. */
 int ilk__ring_gathers(const ilk__ring_gateway *ring);
-/* It has missed something for good, and what it says of values does not count. */
+/* It has missed something for good: its replies about values do not count. */
 int ilk__ring_returns(const ilk__ring_server *server);
 void ilk__ring_fire_marks(ilk__ring_gateway *ring, int64_t now);
 int64_t ilk__ring_marks_due(const ilk__ring_gateway *ring);
@@ -213,7 +213,7 @@ void ilk__ring_free_store(ilk__ring_gateway *ring);
 /* ---- ring_decisions.c ---------------------------------------------------- */
 
 void ilk__ring_note_decision(ilk__ring_gateway *ring, const char *id);
-/* 1 also for one of which the decision was not sent, if its bit is another's as well. */
+/* May be 1 although the decision was not sent: transactions share bits. */
 int ilk__ring_may_have_decided(const ilk__ring_decisions *decisions,
                                const char *id);
 

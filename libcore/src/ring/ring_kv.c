@@ -8,7 +8,7 @@
  *     get   READS    kv_read to all servers of the key. When `read` have replied, the
  *                    newest copy is the answer
  *           REPAIRS  unless some of these have an older one: they get it first
- *     put   READS    as above, to find a version that is greater (not with `fast`)
+ *     put   READS    as above, to choose a greater version (not with `fast`)
  *           WRITES   all servers of the key get it. When `write` have it, or a newer
  *                    one, it is done
  *
@@ -16,8 +16,8 @@
  *       |         +-----> WRITES -------^
  *       +-- fast ---------^
  *
- * Replies that come later are still looked at: a server that had an older copy gets the
- * newest one. The reply of a server that returns (ring_marks.c) is no answer, but the
+ * Replies that come later still count for repairs: a server that had an older copy gets
+ * the newest one. The reply of a server that returns (ring_marks.c) is no answer, but the
  * server gets what it lacks.
  */
 #include "ring_internal.h"
@@ -30,7 +30,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The arguments of kv_put, and what it says of an earlier copy. */
+/* The arguments of kv_put, and what its reply says about an earlier copy. */
 enum { PUT_TOKEN, PUT_TEXT, PUT_FAST };
 enum { MAY_HAVE_WRITTEN = -1, HAD_NOT_WRITTEN = 0, HAD_WRITTEN = 1 };
 
@@ -63,7 +63,7 @@ struct ilk__value_request {
     size_t calls;                          /* without a reply */
     int newest;                            /* of the copies; -1: not chosen */
     int64_t version;                       /* of a put */
-    int64_t how;                           /* the same, as kv_put.lua says it */
+    int64_t how;                           /* of a put: MAY_HAVE_WRITTEN ... */
     char why[ILK_ERROR_MAX];               /* a server's error */
 };
 
@@ -159,7 +159,7 @@ static void lack_replies(ilk__value_request *one, size_t counted)
     end_with(one, text);
 }
 
-/* Without a reply it may be there all the same. */
+/* A server without a reply may have the value all the same. */
 static void lack_copies(ilk__value_request *one, size_t have, size_t needed)
 {
     char text[ILK_ERROR_MAX];
@@ -208,8 +208,8 @@ static void send_writes(ilk__value_request *one)
     go_on(one);
 }
 
-/* All servers know that the key was deleted: its version may end. Where a reply is
- * missing, it stays until ilk_kv_move() comes by. */
+/* All servers have the record that the key was deleted: it may end there. Where a reply
+ * is missing, it stays until a pass of ilk_kv_move(). */
 static void settle_if_everywhere(ilk__value_request *one)
 {
     const ilk__span token = {ilk__buf_data(&one->token),
@@ -338,9 +338,9 @@ static void reply_value(ilk__value_request *one)
 }
 
 /* A greater version than all that were found. A put whose first copy was read goes on
- * under its version. Where another's value is there instead, or where nothing was read, a
- * first copy may have been written and overwritten: if there was one, which the core
- * knows. 0: no version is left. */
+ * under that copy's version. Where another value was read, or nothing, a first copy may
+ * have been written and overwritten: only the core knows whether it has sent one. 0: no
+ * version is left. */
 static void choose_version(ilk__value_request *one)
 {
     const ilk__span token = arg_of(one, PUT_TOKEN);
@@ -372,8 +372,8 @@ static void begin_writes(ilk__value_request *one)
         end_with(one, "ILKFENCE no version can rise above the one on record");
 }
 
-/* Those that count and have an older copy get the newest one before the answer: else a
- * later get, which meets others, could find the older one again. */
+/* Servers that have replied with an older copy get the newest one before the answer: else
+ * a later get, with the replies of others, could find the older one again. */
 static void begin_repairs(ilk__value_request *one)
 {
     one->newest = find_newest(one);
@@ -384,8 +384,8 @@ static void begin_repairs(ilk__value_request *one)
     go_on(one);
 }
 
-/* Servers are coming that it needs. In a new ring it needs all: one that comes after the
- * first put counts as wiped. */
+/* Servers that the request needs are still connecting. In a new ring it needs all of
+ * them: one that comes after the first put counts as wiped. */
 static int must_wait(const ilk__value_request *one, int64_t now)
 {
     const ilk__ring_gateway *ring = one->ring;
@@ -430,8 +430,8 @@ static void decide_reads(ilk__value_request *one)
         lack_replies(one, counted);
 }
 
-/* So many have it that a later get meets one of them. One that asks fewer servers than
- * that is content with as many. */
+/* So many servers must have it that a later get reads one of them. With a small `read`
+ * that would be most of them: then `read` servers suffice. */
 static void decide_repairs(ilk__value_request *one)
 {
     const ilk__ring_gateway *ring = one->ring;

@@ -7,17 +7,18 @@
  * every minute while somebody uses the ring, and a delete raises those of the servers that
  * it reaches. A server whose mark is behind that of another one was away meanwhile. A value
  * that it has missed is written to it when it is read, unless it was away for as long as a
- * deleted key keeps its version: then it may have values that nobody knows to be
- * deleted. One without a mark, while another has one, was wiped, or is new; but the first
- * mark reaches the servers one after the other, so for half a second such a server is in
- * doubt: its mark is read again and again, and requests to which it would count wait.
+ * deleted key keeps its version: then it may have values of which no server keeps any more
+ * that they were deleted. A server without a mark, while another has one, was wiped, or is
+ * new; but the first mark reaches the servers one after the other, so for half a second
+ * such a server is in doubt: its mark is read again and again, and requests for which it
+ * would count wait.
  *
- * Such a server returns: it gets what is written, and what it says of values does not
- * count until ilk_kv_move() has gone through.
+ * A server that was away so long, was wiped or is new returns: it gets what is written, and
+ * its replies about values do not count until ilk_kv_move() has gone through.
  *
  *     look     read the marks of all servers: every 20 s while the ring is used, and
- *              after a pause before the first request
- *     raise    when all have replied, those that have missed nothing
+ *              at the first request after a pause
+ *     raise    when all have replied, the marks of those that have missed nothing
  */
 #include "ring_internal.h"
 
@@ -108,8 +109,8 @@ static int is_known(const ilk__ring_server *server)
     return ilk__ring_is_up(server) && !server->is_former;
 }
 
-/* The mark counts as written: a server whose reply is lost gets the question again over
- * its next connection. */
+/* The mark counts as written: if a reply is lost, the mark is read again over the server's
+ * next connection. */
 static void raise_marks(ilk__ring_gateway *ring)
 {
     const int64_t version = ilk__ring_next_version(ring, 0);
@@ -200,7 +201,8 @@ int ilk__ring_gathers(const ilk__ring_gateway *ring)
     return may_come;
 }
 
-/* All have replied; those of a new ring have no longer than its first request. */
+/* All have replied. The servers of a new ring have coming_ms for it, from the first
+ * request on. */
 static int may_raise(const ilk__ring_gateway *ring, int64_t now)
 {
     if (ring->doubted_at || !ring->used_at)
@@ -213,7 +215,7 @@ static int may_raise(const ilk__ring_gateway *ring, int64_t now)
     return 1;
 }
 
-/* A server that does not say its mark cannot take part. */
+/* A server that replies with an error instead of its mark cannot take part. */
 static int was_asked(void *at, void *owner, const ilk__node_call *call,
                      ilk__reply *reply)
 {
@@ -265,7 +267,8 @@ void ilk__ring_look(ilk__ring_gateway *ring)
 
 /* ---- who has missed something -------------------------------------------- */
 
-/* Without a mark: nobody has one, as far as a majority can be reached. */
+/* Without a mark it is behind, unless a majority can be reached and none of these has
+ * one. */
 static int is_behind(const ilk__ring_server *server)
 {
     const ilk__ring_gateway *ring = server->gateway;

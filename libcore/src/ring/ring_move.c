@@ -9,11 +9,11 @@
  *                  read    it here, and at all servers that should have it
  *                  copy    the newest one to those that lack it
  *                  remove  it here, if this is none of them
- *     ENDS     behind the last record of the last server: those that still know the
- *              pass have all that the others have, and count from now on
+ *     ENDS     behind the last record of the last server: servers that still have the
+ *              pass's name have all that the others have, and count from now on
  *
- * All servers must be up, and an error ends the step: it may be repeated, as all that it
- * does finds itself done. Nothing is removed before all servers of a record have it.
+ * All servers must be up, and an error ends the step: it may be repeated, because what was
+ * done before is not done again. Nothing is removed before all servers of a record have it.
  */
 #include "ring_internal.h"
 
@@ -37,10 +37,10 @@ typedef struct moved_record {
     ilk__buf key;
     size_t count; /* of the servers that should have it */
     ilk__ring_server
-        *servers[ILK__RING_COPIES + 1]; /* and behind them, unless it is
-                                                        one, the one that has it */
+        *servers[ILK__RING_COPIES + 1]; /* and behind them step->from,
+                                           unless it is one of them */
     ilk__reply *replies[ILK__RING_COPIES + 1];
-    size_t asked; /* those and, perhaps, that one */
+    size_t asked; /* of `servers`: count, or one more */
     size_t calls; /* without a reply */
     int is_copied;
 } moved_record;
@@ -191,7 +191,7 @@ static ilk__bytes key_of(const moved_record *record)
                         ilk__buf_len(&record->key)};
 }
 
-/* The place of the server that has it: one of its own, or the one behind them. */
+/* The place of step->from among the servers: one of the record's, or the last. */
 static size_t place_of_from(const moved_record *record)
 {
     size_t i = 0;
@@ -212,8 +212,8 @@ static int counts(const ilk__ring_server *server)
     return server->is_former || !ilk__ring_returns(server);
 }
 
-/* Only a server that was away has it, from before, and enough of the others know
- * nothing of it: no put of it can have succeeded that was not deleted since. */
+/* Only a server that was away has it, from before, and enough of the others have no
+ * record of it: a put that succeeded would be on one of them, unless it was deleted. */
 static int was_deleted(const moved_record *record)
 {
     const ilk__ring_server *from = record->step->from;
@@ -274,7 +274,7 @@ static void was_copied(moved_record *record)
         record_done(record);
 }
 
-/* A key that all of its servers know to be deleted; it need not be said twice. */
+/* All servers of the key have the record that it was deleted: nothing has to be copied. */
 static int is_settled(const moved_record *record, const ilk__copy *newest)
 {
     if (newest->has_value || is_misplaced(record))

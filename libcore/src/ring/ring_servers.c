@@ -73,8 +73,8 @@ static void begin(ilk__ring_server *server)
                          server);
 }
 
-/* Their numbers are those of their names in order. The list is named by its hash, by which
- * a server of a store knows whether a URL means all of them. */
+/* The servers are numbered in the order of their names. The hash of all names is the name
+ * of the list: with it a script of a store refuses a client whose URL has other servers. */
 static void number_servers(ilk__ring_gateway *ring)
 {
     unsigned char hash[ILK__MD5_SIZE];
@@ -240,7 +240,8 @@ static int64_t end_of_contact(const ilk__ring_gateway *ring, size_t index)
     return ring->contact_at[index] + ring->connect_ms * 3 / 4;
 }
 
-/* As many as a get or a put needs, and the others have been tried as well. */
+/* One server is up, and the others are as well, or have failed, or have had a little
+ * time. */
 static int is_reached(const ilk__ring_gateway *ring, int64_t since)
 {
     enum { OTHERS_MS = 250 };
@@ -261,7 +262,7 @@ static int may_be_reached(const ilk__ring_gateway *ring)
     return 0;
 }
 
-/* A login that a server refuses is the user's to mend. */
+/* Name a server that refuses the login, if there is one: only the user can mend that. */
 static void refuse_contact(const ilk__ring_gateway *ring,
                            ilk__gateway_request *request)
 {

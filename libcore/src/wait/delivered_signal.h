@@ -38,16 +38,18 @@ struct ilk__delivered_signal {
     const ilk__message *message;
 };
 
-/* All with the mutex held, but for take() and free(). */
+/* All with the mutex held, except take() and free(). */
 
-/* 0: out of memory. 1: accepted, put aside, or not wanted: then the command that
- * ends the wait has the server hand it on. */
+/* 0: out of memory. 1: accepted, put aside, or not wanted. A signal that is not
+ * wanted is handed on by the server when it gets the command that ends the
+ * wait. */
 int ilk__delivered_signal_accept(ilk__waiter *waiter,
                                  const ilk__message *message);
 /* Deliver a NOTIFY to all waiters of this client in the list of that name. */
 void ilk__delivered_signal_notify(ilk__shared *shared,
                                   const ilk__message *message);
-/* The waiter's ticket in one of its lists is known: decide on what is aside. */
+/* The waiter's ticket in one of its lists is known: decide on the signals that
+ * are put aside. */
 void ilk__delivered_signal_ticket(ilk__waiter *waiter, size_t index,
                                   int64_t ticket);
 /* The waiter's entry was removed from the list of this name, or, with length 0,
@@ -64,8 +66,8 @@ void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
 void ilk__delivered_signal_drop(ilk__waiter *waiter);
 /*
  * The wait is over, and its caller gets the signals: leave the refresher, and
- * note in waiter->accepted which names' are accepted. 1: at least one of them must
- * be acknowledged. Takes the mutex.
+ * note in waiter->accepted of which names they are accepted. 1: at least one of
+ * them must be acknowledged. Takes the mutex.
  */
 int ilk__delivered_signal_take(ilk__waiter *waiter);
 /* Free one that its waiter no longer has. Any thread; NULL is fine. */

@@ -5,8 +5,8 @@
  *     1 <kind> <client> <kind><waiter>.<secret> <token> <lease ms> <permits> <who>
  *
  * The first word is the version; a signal's waiter has 2. `who` is the rest of
- * the text and may hold spaces, the other words may not. Scripts read the same
- * text in scripts/include/entry.lua and signal_entry.lua.
+ * the text and may contain spaces, the other words may not. Scripts read the
+ * same text in scripts/include/entry.lua and signal_entry.lua.
  */
 #ifndef ILK__ENTRY_H
 #define ILK__ENTRY_H

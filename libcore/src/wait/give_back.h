@@ -60,7 +60,7 @@ ilk__ensured *ilk__give_back_ensured(const ilk__withdrawal *withdrawal,
                                      ilk__ensured *also);
 
 /* For an ensured cancel that is sent by its script's SHA1 or source: its
- * ensured->judge, which records whether the server knows the script. */
+ * ensured->judge, which records whether the server has the script. */
 ilk_status ilk__give_back_judge(const ilk__ensured *ensured,
                                 const ilk__reply *reply);
 

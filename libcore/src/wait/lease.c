@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { CLOSE_TICK_MS = 100 }; /* a detach looks for a close of the client */
+enum { CLOSE_TICK_MS = 100 }; /* how often detach checks for a closed client */
 
 /* A renewal in flight has copies of all it needs, so the handle may be freed
  * before the reply comes. */
@@ -166,10 +166,10 @@ void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
     ilk__shared_unlock(shared);
 }
 
-/* Wait until no renewal is in flight. It sends nothing more, not even the source of a
- * script that the server lacks, and what it has sent gets its reply. The mutex is held,
- * and released while waiting. When the client is closed, the keeper may end before the
- * renewal does: ILK_ECLOSED. */
+/* Wait until no renewal is in flight. Meanwhile the renewal sends no further
+ * command, not even a copy after NOSCRIPT; only the reply to the last one is
+ * awaited. The mutex is held, and released while waiting. When the client is
+ * closed, the keeper may end before the renewal does: ILK_ECLOSED. */
 static ilk_status await_renewal(ilk__lease *lease, ilk__parker *parker,
                                 ilk_error *err)
 {

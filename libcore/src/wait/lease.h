@@ -12,7 +12,8 @@
  * server replies that the hold is gone, or if the local deadline passes without a
  * renewal, the lease is LOST and stays so, and the client gets a notification. Any
  * other failure is followed by another renewal. A lease that the keeper neither
- * renews nor watches stays HELD, but it is not held any more after its deadline.
+ * renews nor watches keeps the state HELD, but is no longer certain after its
+ * deadline.
  *
  * Commands that change one lease travel on up to three connections (caller's
  * lane, application's loop, keeper), so their order on the server is unknown.
@@ -23,12 +24,12 @@
  *                    the deadline later or leaves it.
  *   extend           sets the lease, also to a shorter one. While an extend is
  *                    in flight, or was given up without a reply, the server may
- *                    execute it at any time. So until then no reply to another
- *                    command moves the deadline further than the extend's own
- *                    lease would. This doubt ends with a later reply on the
- *                    same connection, or on one that replaced it, because the
- *                    server executes these in order (login.h describes how
- *                    a connection is replaced).
+ *                    execute it at any time. As long as that is so, no reply to
+ *                    another command moves the deadline further than the lease
+ *                    of the extend would. This doubt ends with a later reply on
+ *                    the same connection, or on one that replaced it, because
+ *                    the server executes these in order (login.h describes
+ *                    how a connection is replaced).
  */
 #ifndef ILK__LEASE_H
 #define ILK__LEASE_H
@@ -107,7 +108,7 @@ struct ilk__lease {
        without a reply, and among those in flight. 0: there are none. */
     int64_t doubt_ms[ILK__LEASE_WAYS], changing_ms;
     int changes;           /* extends in flight */
-    int overlapped;        /* two or more of them were so at the same time */
+    int overlapped;        /* two or more were in flight at the same time */
     int64_t hold_end;      /* renewals do not extend the lease beyond this */
     int renews;            /* the keeper renews this hold */
     int watched;           /* the timer runs: for renewals or for the end */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.h -- what is the same in all wait queues of all clients, here and in
- * scripts/include/limits.lua, whose scripts are called without these numbers. */
+/* limits.h -- numbers that are the same for all wait queues of all clients.
+ * scripts/include/limits.lua has them as well, for scripts that are called
+ * without them. */
 #ifndef ILK__LIMITS_H
 #define ILK__LIMITS_H
 

@@ -277,8 +277,9 @@ void ilk__refresher_forget(ilk__waiter *waiter)
 
 /* ---- when to claim ------------------------------------------------------ */
 
-/* How long until the next look at a foreign holder. For the client of the first
- * waiter `ours` is minus the ms of a caller with the usual foreign_poll_ms. */
+/* How long until the next look at a foreign holder. If this client has the
+ * first waiter, -ours is that time in ms for the default foreign_poll_ms; it is
+ * scaled to the one of this wait queue. */
 static int64_t foreign_poll(const ilk__refresher *refresher, int ours)
 {
     int64_t usual =

@@ -49,8 +49,8 @@ struct ilk__refresher {
     int64_t claim_at;      /* when the name may be free */
     int64_t failing_since; /* first failure in a row; 0: the last call worked */
     int64_t refreshed_up_to; /* ids up to this were refreshed in this round */
-    /* How often a connection was opened anew, up to now, when the last batch of
-     * this round was sent, and in the last round that was answered. */
+    /* How often a connection had been opened anew: by now; when the last batch
+     * of this round was sent; in the last round whose replies have come. */
     uint32_t openings, asked_openings, answered_openings;
     int64_t batch[ILK__REFRESHER_BATCH]; /* the waiters in this call ... */
     size_t ends[ILK__REFRESHER_BATCH];   /* ... where their entries end in */
@@ -66,13 +66,13 @@ void ilk__refresher_succeed(ilk__waiter *waiter);
 void ilk__refresher_forget(ilk__waiter *waiter);
 
 /* Plan the next claim by a reply: the rest of the holder's lease (-1: it has
- * no end), and whether the holder uses this library. ours: 1; 0: no, and it will
- * notify nobody; less: the same, and this client has the first waiter (see
- * scripts/include/note_poller.lua). */
+ * no end), and whether the holder uses this library. ours: 1: yes; 0: no, so it
+ * will notify nobody; negative: the same, and this client has the first waiter
+ * (see scripts/include/note_poller.lua). */
 void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t sent_at,
                                 int64_t holder_ms, int ours);
-/* Something changed that the list with this key waits for: if it is this
- * refresher's list, wake all its waiters. */
+/* Something changed for which the waiters in the list with this key wait: if it
+ * is this refresher's list, wake all its waiters. */
 void ilk__refresher_changed(ilk__refresher *refresher, const char *key,
                             size_t key_len);
 void ilk__refresher_claim_now(ilk__refresher *refresher);

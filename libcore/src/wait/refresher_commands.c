@@ -80,7 +80,7 @@ static void drop_suspended(ilk__refresher *refresher, int64_t now)
         next = w->next;
         if (!w->suspended_since || now - w->suspended_since < SUSPENDED_MS)
             continue;
-        refresher->in_flight++; /* or the last one to leave would free us */
+        refresher->in_flight++; /* or the last to leave would free this */
         ilk__wait_give_up(w);
         refresher->in_flight--;
     }
@@ -145,7 +145,8 @@ ilk__act ilk__refresher_reply(ilk__op *op, const ilk__reply *reply)
     ilk__refresher *refresher = op->subject;
 
     if (reply->count != 4 + 3 * refresher->batch_count)
-        return ilk__op_fail(op, ILK_EREPLY, "a refresh of a wrong shape");
+        return ilk__op_fail(op, ILK_EREPLY,
+                            "a reply to a refresh in the wrong form");
     for (size_t i = 0; i < refresher->batch_count; i++) {
         ilk__waiter *waiter =
             ilk__wait_find(refresher->shared, refresher->batch[i]);
@@ -153,8 +154,9 @@ ilk__act ilk__refresher_reply(ilk__op *op, const ilk__reply *reply)
         if (!waiter || waiter->refresher != refresher)
             continue;
         if (!report_to(waiter, op->sent_at, reply, 3 + 3 * i))
-            return ilk__op_fail(op, ILK_EREPLY,
-                                "a refresh with a hold for a wait without");
+            return ilk__op_fail(
+                op, ILK_EREPLY,
+                "a refresh reports a hold for a wait without one");
         ilk__waiter_sample(waiter, op->sent_at, ilk__script_int(reply, 1));
     }
     ilk__refresher_note_holder(refresher, op->sent_at,

@@ -14,9 +14,9 @@
  * is recognised as well, and nothing has to be remembered. A secret that was read
  * from the keys of one name proves nothing about another name: otherwise its
  * reader could make this client pass on grants and signals for names to which
- * only this client has rights. The exception are waits for signals and of
- * consumers, whose one entry may stand in the wait queues of several names: a
- * wake for them proves itself without the name.
+ * only this client has rights. The exceptions are waits for signals and waits
+ * of consumers, whose one entry may stand in the wait queues of several names:
+ * a wake for them proves itself without the name.
  */
 #ifndef ILK__SECRET_H
 #define ILK__SECRET_H

@@ -18,10 +18,11 @@
 #include "refresher.h"
 
 enum {
-    /* The server may send a signal as soon as the entry is queued, and only after
-     * the reply to ENQUEUE can the wait LEAVE in order. A reply may also have a
-     * message that is nowhere else any more. So these are awaited for at least this
-     * long, even past the caller's deadline. */
+    /* The server may send a signal as soon as the entry is queued, and the wait
+     * can LEAVE in order only after the reply to ENQUEUE. The reply to a
+     * command that is sent only once may carry a queue message that is nowhere
+     * else any more. So these replies are awaited for at least this long, even
+     * past the caller's deadline. */
     PLACE_MS = 500,
     LEAVE_MS = 1000, /* how long to wait for the reply to LEAVE */
     LINGER_MS = 1000 /* then for the signal; after that it is handed on */
@@ -138,7 +139,7 @@ ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
 }
 
 /*
- * Whether a grant's fence may be believed. A new exclusive grant rises above the
+ * Whether a grant's fence is plausible. A new exclusive grant rises above the
  * highest fence that the handle has seen, which its request carried. Readers
  * share a fence, and a handle with an identity of its own may find its earlier
  * hold.
@@ -433,9 +434,9 @@ ilk__act ilk__wait_start(ilk__op *op)
 }
 
 /*
- * QUEUED is the reply to a request with the entry, BUSY to one without. After
- * the other one nothing is known of the entry, so the wait is withdrawn: it must
- * not go on as if it were, or were not, in the wait queue.
+ * QUEUED is the reply to a request with the entry, BUSY to one without. After a
+ * reply of the wrong kind it is unknown whether the entry is in the wait queue,
+ * so the wait is withdrawn.
  */
 static int had_entry(const ilk__op *op)
 {

@@ -77,7 +77,7 @@ typedef struct ilk__waiter {
                          stopped client as well */
     int wants_all;    /* wait for a signal of every name, not of any one */
     int64_t *tickets; /* one per name's list; the primitive's memory */
-    char *accepted;   /* the same for ilk__withdrawal's digits; or NULL */
+    char *accepted;   /* the same, the digits for ilk__withdrawal; or NULL */
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
@@ -121,7 +121,7 @@ typedef struct ilk__waiter {
     size_t delivered_count; /* without those that are put aside */
     int last_received; /* how often a server has sent its last message for our
                           entry */
-    int last_expected; /* LINGER: by so many servers; 1 but in a cluster */
+    int last_expected; /* LINGER: by how many servers; 1 except in a cluster */
     int may_be_given;  /* LINGER: a signal was given that may never arrive */
 } ilk__waiter;
 
@@ -141,7 +141,7 @@ void ilk__waiter_forget(ilk__waiter *waiter);
 
 /*
  * The earliest local time at which the granted lease can have begun, so that
- * we never believe in it for too long. The grant carries the server's time G;
+ * we never count on it for too long. The grant carries the server's time G;
  * an earlier reply carried its time S, and we had sent that request at our
  * time t0. S was taken after t0, so the grant was made at t0 + (G - S) or
  * later; 1 % of G - S is subtracted because the clocks may differ in speed.
@@ -201,7 +201,7 @@ ilk__act ilk__wait_got(ilk__op *op);
 /*
  * The entry is in the wait queue. holder_ms: the rest of the holder's lease, -1
  * when it has no end. now_us: the server's time; 0 when the reply has none.
- * ours: as for ilk__refresher_note_holder(), which is given it.
+ * ours: passed to ilk__refresher_note_holder().
  */
 ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
                           int ours);
@@ -215,8 +215,8 @@ ilk__act ilk__wait_busy(ilk__op *op);
  * to us. given: a server may keep one for us until we accept it or withdraw. */
 ilk__act ilk__wait_left(ilk__op *op, int under_way, int given);
 
-/* With the mutex held. The waiter with this id, if it waits or has succeeded;
- * and set its report and wake it. */
+/* With the mutex held. The first returns the waiter with this id, if it waits
+ * or has succeeded; the second sets a waiter's report and wakes it. */
 ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id);
 void ilk__waiter_report(ilk__waiter *waiter, ilk__wait_report report);
 

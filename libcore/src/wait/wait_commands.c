@@ -4,8 +4,8 @@
 #include "wait.h"
 
 /* Nobody reads the reply to a cancel, so a NOSCRIPT would go unnoticed. It is
- * sent as EVAL with the script's text, unless the server knows the script and an
- * ensured command notices if that has changed. */
+ * sent as EVAL with the script's text, unless an earlier reply proved that the
+ * server has the script and an ensured command notices if that has changed. */
 int ilk__wait_ask_to_go(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -44,7 +44,7 @@ void ilk__wait_add_place(ilk__op *op)
 
 enum { LIMITS = 4 };
 
-/* A script that declares them as optional knows those of all clients
+/* A script that declares the limits as optional has them itself
  * (scripts/include/limits.lua). */
 static void add_limits(ilk__op *op, int barge)
 {

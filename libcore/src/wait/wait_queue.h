@@ -59,8 +59,8 @@ void ilk__wait_queue_address(char out[ILK__ADDRESS_LEN + 1],
                              const ilk__shared *shared,
                              const ilk__wait_queue *wait_queue);
 
-/* Whether its waiters wait for a hold: a lock, permits, a leadership. The others
- * must not take a grant for what they wait for. */
+/* Whether its waiters wait for a hold: a lock, permits, a leadership. A grant
+ * for any other waiter makes no sense and is refused. */
 int ilk__wait_queue_grants(const ilk__wait_queue *wait_queue);
 
 #endif

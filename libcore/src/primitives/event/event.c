@@ -4,7 +4,7 @@
  *
  * Each change has a generation, greater than the last, so that a waiter can
  * wait for the next change without missing one. The handle keeps the state of
- * its last reply; handle/state.h waits, and wakes waiters.
+ * its last reply; the functions of handle/state.h wait and wake waiters.
  */
 #include "event.h"
 

@@ -18,7 +18,7 @@ extern const char *const ilk__group_key_kinds[ILK__GROUP_KEYS];
 struct ilk_group {
     ilk__state state;
     ilk__known watched;
-    int has_reported; /* the first report is made also when nobody is in */
+    int has_reported; /* 0: report once even if the group is empty */
 };
 
 struct ilk_member {
@@ -30,8 +30,8 @@ struct ilk_member {
     ilk__bytes id;
     int64_t ttl_ms;
     void *user;
-    /* A join without a reply may have succeeded: the next one has the same token,
-     * and finds itself in. */
+    /* A join without a reply may have succeeded: the next one has the same
+     * token and is then a retry of it. */
     int may_be_in;
 };
 

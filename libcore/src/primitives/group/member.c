@@ -248,8 +248,8 @@ static ilk__act joined(ilk__op *op, const ilk__reply *reply)
     case ILK__CODE_BUSY: return has_other(op, ilk__script_int(reply, 0));
     case ILK__CODE_REFUSED:
         return ilk__op_fail(op, ILK_EAUTH,
-                            "this user may not PUBLISH to ilk:inbox:*, so that "
-                            "nobody joined whom others watch for");
+                            "this user may not PUBLISH to ilk:inbox:*: nobody "
+                            "joined, because watchers would not be notified");
     default:
         self->sent_at = op->sent_at;
         self->lease_ms = ilk__script_int(reply, 0);
@@ -416,8 +416,8 @@ static void ask_leave(ilk__op *op)
     ilk__command_add_int(&op->command, ILK__STATE_NOTIFY);
 }
 
-/* A repeated leave that finds nobody was executed before if the lease has not
- * ended: until then nobody else removes the member. */
+/* If a repeated leave does not find the member although the lease has not
+ * ended, an earlier copy has removed it: until then nobody else does. */
 static ilk__act left(ilk__op *op, const ilk__reply *reply)
 {
     member_request *self = op->subject;

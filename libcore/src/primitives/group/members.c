@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* members.c -- the members of a group that a handle knows, and reports of them. */
+/* members.c -- a handle's copy of a group's members, and their changes. */
 #include "members.h"
 
 #include "base/alloc.h"
@@ -162,7 +162,8 @@ static ilk_status put(ilk__known *known, const ilk__reply *id,
     return ILK_OK;
 }
 
-/* The page begins a list of all members: who is not in it has left. */
+/* The page begins a list of all members: members that are not in it have
+ * left. */
 static void begin_anew(ilk__known *known)
 {
     ilk__node *node;

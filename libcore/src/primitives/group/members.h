@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * members.h -- what a handle knows about a group, and what it reports of that.
+ * members.h -- a handle's copy of a group's members, and their changes.
  *
  * The server sends changes page by page (group_read.lua). ilk__known_apply() puts a
  * page into the table; when the last one is in, ilk__known_report() compares the
@@ -40,7 +40,8 @@ void ilk__known_free(ilk__known *known);
 ilk_status ilk__known_apply(ilk__known *known, const ilk__reply *reply,
                             ilk_error *err);
 
-/* Report the changes since the last report. ILK_ENOMEM: the next call does. */
+/* Report the changes since the last report. ILK_ENOMEM: the next call reports
+ * them. */
 ilk_status ilk__known_report(ilk_members **out, ilk__known *known,
                              ilk_error *err);
 

@@ -28,7 +28,7 @@ static const char *const kinds[KEYS] = {"kv", "kv:once"};
 
 struct ilk_kv {
     ilk_client *client;    /* a counted reference */
-    ilk__bytes keys[KEYS]; /* the first is the front of those of the records */
+    ilk__bytes keys[KEYS]; /* the first is the front of the records' keys */
 };
 
 struct ilk_kv_entry {
@@ -178,8 +178,8 @@ static void ask_put(ilk__op *op)
     self->asked_at = op->now;
 }
 
-/* An earlier copy may have been executed, and another put since: then this one has put
- * the older value back. */
+/* An earlier copy of this put may have been executed, and another put after it:
+ * then this copy has put the older value back. */
 static int is_in_doubt(const ilk__op *op, int64_t how)
 {
     const kv_request *self = op->subject;

@@ -45,7 +45,8 @@ static int class_matches(span *pattern, unsigned char c)
     return found != negated;
 }
 
-/* Match one byte against what is no '*', and go behind that. */
+/* Match one byte against the next element of the pattern, which is no '*', and
+ * move past it. */
 static int one_matches(span *pattern, unsigned char c)
 {
     if (*pattern->at == '?') {

@@ -7,8 +7,9 @@
 
 /*
  * Whether the whole text matches the pattern: `*` any bytes, `?` one byte,
- * `[a-z]` and `[^a-z]` one byte of these or none of these, `\\` takes the next
- * byte as it is. A `[` without an end reaches to the end of the pattern.
+ * `[a-z]` one of these bytes, `[^a-z]` one byte that is none of these; a
+ * backslash takes the next byte as it is. A `[` without an end reaches to the
+ * end of the pattern.
  */
 int ilk__glob_matches(const char *pattern, size_t pattern_len, const char *text,
                       size_t text_len);

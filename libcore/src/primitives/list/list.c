@@ -3,9 +3,9 @@
  * list.c -- listing names in use: SCAN for the side key that each kind of
  * primitive has while a name is in use.
  *
- * One walk through the key space finds all kinds. The server keeps back what
- * cannot be a key of a wanted name, but its glob cannot say where in the key
- * the name begins, so names are matched here again.
+ * One walk through the key space finds all kinds. The server's MATCH leaves out
+ * most keys of other names, but a glob cannot say where in the key the name
+ * begins, so names are matched here again.
  */
 #include "base/alloc.h"
 #include "base/table.h"
@@ -192,8 +192,9 @@ static void put(ilk_list *list, const char *text, size_t len)
 
 /*
  * The glob for the server selects too much rather than too little: "ilk:*" and,
- * for a single kind, its key; then the pattern somewhere behind. A pattern with '[' or a backslash is
- * left out, because such a part could run on into the '*' that follows it.
+ * for a single kind, its key; then the pattern somewhere behind. A pattern with
+ * '[' or a backslash is left out, because such a part could run on into the '*'
+ * that follows it.
  */
 static void make_glob(ilk_list *list)
 {

@@ -28,7 +28,7 @@ void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS])
 
 /* ---- release ------------------------------------------------------------ */
 
-/* The script knows the usual limits. */
+/* The script has the usual limits itself (scripts/include/limits.lua). */
 static void ask_lock_release(ilk__op *op)
 {
     const ilk__release *release = ilk__hold_begin_release(op);
@@ -148,7 +148,8 @@ static void pass_on(ilk__shared *shared, const ilk__message *message)
     }
 
 const ilk__hold_kind ilk__lock_plain = PLAIN(ILK_NOTIFICATION_LOCK_LOST);
-/* Nobody knows its id, so nobody gets a notification of its loss. */
+/* The program has no handle with its id, so there is no notification of its
+ * loss. */
 const ilk__hold_kind ilk__lock_of_many = PLAIN(ILK_NOTIFICATION_NONE);
 
 /* Readers and writers share one wait queue, so one refresh script serves both.

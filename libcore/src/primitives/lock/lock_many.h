@@ -15,7 +15,7 @@ struct ilk_lock_many {
     char token[ILK__TOKEN_LEN + 1];
     size_t acquired;         /* locks held so far, when acquired one by one */
     int64_t lease_ms, fence; /* from many_acquire, when acquired at once */
-    int was_repeated;        /* the request before that reply */
+    int was_repeated;        /* many_acquire was sent more than once */
     /* of a failed acquire, while it gives everything back */
     ilk__release release;
     ilk_status end_status;

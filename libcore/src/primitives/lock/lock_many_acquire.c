@@ -124,8 +124,8 @@ static const ilk__op_type many_give_back = {
 
 /*
  * Nobody waits for the reply, because the caller's timeout may be over. If the
- * command gets lost, the leases end by themselves: they are not renewed any
- * more.
+ * keeper cannot repeat a lost command either, the leases end by themselves:
+ * they are not renewed any more.
  */
 static ilk__release prepare_give_back(ilk_lock_many *many)
 {
@@ -157,7 +157,7 @@ static void acquire_at_once(ilk__acquire_request *self);
 
 /* The server lost the names that were held already, or too few replicas have
  * them: start over. The same after a repeat that found a name busy; the next
- * request sees to the deadline and to a cancel. */
+ * request checks the deadline and a cancel. */
 static int begins_anew(const ilk__acquire_request *self)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;

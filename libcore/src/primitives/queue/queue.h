@@ -115,7 +115,7 @@ extern const ilk__op_type ilk__queue_reserve_op, ilk__queue_pop_op,
     ilk__queue_refresh_op, ilk__queue_cancel_op; /* subjects: ilk__queue_wait */
 
 /* wait_queue->orphaned: passes the wake-up of a consumer that has left on to
- * the next. */
+ * the next one. */
 void ilk__queue_orphaned(ilk__shared *shared, const ilk__message *message);
 
 #endif

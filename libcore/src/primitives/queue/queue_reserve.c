@@ -42,8 +42,8 @@ static ilk_status add_done(ilk__reserve_request *self)
                                      ILK__SETTLE_DONE, self->request.err);
 }
 
-/* After a reply there are no settlements left, and the batch knows which of its
- * messages were lost. */
+/* After a reply there are no settlements left, and batch->lost has the number
+ * of messages that were lost. */
 static void was_settled(ilk__request *request, ilk_status status)
 {
     ilk__reserve_request *self = (ilk__reserve_request *)request;

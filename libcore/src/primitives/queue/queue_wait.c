@@ -120,7 +120,8 @@ static void check_in(ilk__queue_wait *wait, ilk_status st)
 
 /* ---- the request -------------------------------------------------------- */
 
-/* Without memory for its lease: others get the messages at once. */
+/* There is no memory for the lease: return the messages, so that others get
+ * them at once. */
 static void give_back(ilk__queue_wait *wait)
 {
     ilk__shared *shared = wait->waiter.shared;
@@ -179,7 +180,7 @@ static void reserved(ilk__request *request, ilk_status status)
 
     if (status && wait->unknown)
         status = ilk__fail(request->err, ILK_EUNKNOWN,
-                           "no reply: a message may be gone with it");
+                           "no reply: a message may be lost with it");
     if (status == ILK_OK)
         status = keep(self);
     ilk_batch_free(wait->got);

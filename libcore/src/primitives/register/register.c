@@ -5,7 +5,7 @@
  *
  * The handle keeps what its last reply showed, a refusal's included, so that a
  * caller whose compare-and-set was refused computes the next value without
- * another round trip. handle/state.h waits, and wakes waiters.
+ * another round trip. The functions of handle/state.h wait and wake waiters.
  */
 #include "register.h"
 

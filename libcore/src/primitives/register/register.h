@@ -9,7 +9,7 @@
 
 struct ilk_register {
     ilk__state state;
-    int64_t known; /* the version that the current wait is to leave behind */
+    int64_t known; /* the current wait ends at any other version */
 
     /* from the last reply */
     int64_t version;

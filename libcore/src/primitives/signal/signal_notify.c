@@ -26,7 +26,7 @@ typedef struct notice {
     const char *data;
     size_t data_len;
     int64_t
-        patience_ms; /* of all waiters: with each call of which `reached` grows */
+        patience_ms; /* to all waiters: time for one more call after progress */
     int64_t reached;
     int denied;
     int is_under_way; /* some have it, and others wait for a further call */
@@ -81,8 +81,8 @@ static void ask_all(ilk__op *op)
     ilk__command_add_int(command, ILK__SIGNAL_KEEP_MS);
 }
 
-/* With `more` there are waiters to which a further call signals: one call signals to
- * a hundred or so, and the server serves others in between. */
+/* If `more` is set, a further call must signal to the rest: one call signals to
+ * a hundred waiters or so, and the server serves others in between. */
 static ilk__act was_all(ilk__op *op, const ilk__reply *reply)
 {
     notice *self = op->subject;
@@ -347,8 +347,8 @@ static void post(ilk__shared *shared, forward *self)
     ilk__shared_post(shared, &self->inflight);
 }
 
-/* Without memory it stays with its waiter on the server, until its client is
- * dead or a minute is over. */
+/* Without memory the signal stays with its waiter on the server, until this
+ * client is dead or a minute has passed. */
 void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message)
 {
     forward *self = message->type == ILK__MESSAGE_SIGNAL

@@ -86,9 +86,11 @@ static ilk__act was_queued(ilk__op *op, const ilk__reply *reply)
 
 /*
  * GONE has the number of wake-ups that follow the last signals: one from each node of
- * a cluster that has some of the names. Only time says when all signals have come
- * after a repeated request, when some nodes have sent theirs twice, and over several
- * connections: a wake-up from the server may overtake a signal from its replica.
+ * a cluster that has some of the names. In two cases they do not prove that all
+ * signals have come, and the wait lingers for its full time: after a repeated
+ * request some nodes have sent theirs twice, and with several subscriber
+ * connections a wake-up from the primary may overtake a signal from its
+ * replica.
  */
 static int under_way(const ilk__op *op, const ilk__reply *reply)
 {

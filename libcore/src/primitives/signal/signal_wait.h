@@ -47,7 +47,7 @@ typedef struct ilk__signal_wait {
     size_t *tried; /* indexes of the names in the last command */
     size_t tried_count;
     int listens;  /* begun by ilk_signal_listen(), for a later wait */
-    int complete; /* and everything that wait will return has come already */
+    int complete; /* such a wait has got all signals that it will return */
 } ilk__signal_wait;
 
 struct ilk_signal {

@@ -9,7 +9,7 @@
 #include <interlock/store.h>
 
 enum {
-    ILK__STORE_KEYS = 3,      /* store, done, the front of those of the users */
+    ILK__STORE_KEYS = 3,      /* store, done, the front of the users' keys */
     ILK__TXN_TOKEN = 32,      /* digits */
     ILK__TXN_ID = 32 + 1 + 13 /* the token, '-' and the time in ms */
 };

@@ -471,7 +471,7 @@ static void lost_reply_to_a_pop_is_told(void **state)
     proxy_cut(&l.p, "queue:ready", 0);
 
     assert_status(ILK_EUNKNOWN, ilk_queue_pop(&job, l.queue, 0, &err));
-    assert_string_equal("no reply: a message may be gone with it", err.msg);
+    assert_string_equal("no reply: a message may be lost with it", err.msg);
     assert_next(l.queue, "b");
     finish(&l);
 }
