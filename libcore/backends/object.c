@@ -4,8 +4,8 @@
  * core's functions that the table of services has.
  *
  * ILK_BACKEND is the name of its ilk__backend, ILK_BACKEND_VERSION the version that it
- * is built from. All functions of alloc.h are here:
- * with one missing, the linker would take the file with the others as well.
+ * is built from. All functions of alloc.h are here: if one were missing, the linker
+ * would take the core's alloc.c for it, which has all the others as well.
  */
 #include "gateway/backend_services.h"
 

@@ -4,12 +4,11 @@
  *
  *     etcd://host[:port],host[:port]...[?options]
  *
- * Registers are in etcd_registers.c, groups in etcd_groups.c. Locks, read/write locks, semaphores and elections
- * are a contention store, with the
- * keys and the order of clientv3's concurrency.Mutex and Election (see
- * etcd_keys.c), so clientv3, jetcd, `etcdctl lock N` and `etcdctl elect N` exclude
- * our holders and wait for them, and we for theirs. A hold's fence is the create_revision of its
- * key.
+ * Registers are in etcd_registers.c, groups in etcd_groups.c. Locks, read/write locks,
+ * semaphores and elections are a contention store, with the keys and the order of
+ * clientv3's concurrency.Mutex and Election (see etcd_keys.c). So clientv3, jetcd,
+ * `etcdctl lock N` and `etcdctl elect N` wait for our holders, and our waiters for
+ * theirs. A hold's fence is the create_revision of its key.
  *
  * All names are accepted: no two of them have a key in common.
  */

@@ -301,7 +301,8 @@ static int plan_next(ilk__etcd *client, int was_up)
     return client->failures >= client->count;
 }
 
-/* Of the statuses that connecting may end with, these are not passing. */
+/* Of the statuses with which connecting may fail, calls that were not sent get these as
+ * they are; all others become ILK_ECONN. */
 static void describe_loss(const ilk__etcd *client, ilk__etcd_failure *out,
                           int may_have_run)
 {
@@ -373,7 +374,7 @@ static void check_health(ilk__etcd *client)
         client->awaits_ping = 0;
     if (!ilk__grpc_conn_accepts(client->conn)
         && ilk__etcd_list_empty(&client->sent)) {
-        ilk__fail(&err, ILK_ECONN, "etcd at %s goes away",
+        ilk__fail(&err, ILK_ECONN, "etcd at %s is shutting down",
                   ilk__grpc_conn_where(client->conn));
         lose(client, &err);
     } else if (now < health_due(client)) {
@@ -525,8 +526,8 @@ static ilk_status add_endpoints(ilk__etcd *client, const char *hosts,
     return st;
 }
 
-/* The options mean what they mean for a Redis server, so that a URL of one is
- * parsed; its database, protocol and replicas are not for etcd. */
+/* The options mean what they mean for a Redis server, so they are parsed as those of a
+ * Redis URL; its database, protocol and replicas (listen) are not for etcd. */
 static ilk_status read_options(ilk__url *out, int is_tls, const char *options,
                                ilk_error *err)
 {

@@ -23,9 +23,9 @@
  * tried in vain, or at their deadline. A call that surely was not executed, because
  * the server refused its stream or never saw it, is sent again over the next
  * connection. With several endpoints so is one that may be repeated, when a quarter of
- * its time has passed without an answer: a leader that has failed takes the requests in
- * its hands along. Calls are not executed in their order; a caller that needs an
- * order waits for the callback.
+ * its time has passed without an answer: requests that were with a leader are lost when
+ * it fails. Calls are not executed in their order; a caller that needs an order waits
+ * for the callback.
  */
 #ifndef ILK__ETCD_CLIENT_H
 #define ILK__ETCD_CLIENT_H
@@ -54,9 +54,9 @@ int ilk__etcd_is_tls(const char *scheme);
 /*
  * Make a client of the endpoints url->hosts (`host[:port],...`), with the URL's
  * login. `options` is the URL's query without what belongs to the backend, or
- * NULL: connect_timeout_ms, reply_timeout_ms, noquorum, and ca, cert, key with TLS. It begins
- * to connect with the first ilk__etcd_prepare(). ILK_EINVAL says what is wrong with
- * the URL; ILK_ENOMEM. The URL is not used afterwards.
+ * NULL: connect_timeout_ms, reply_timeout_ms, noquorum, and ca, cert, key with TLS.
+ * The client begins to connect with the first ilk__etcd_prepare(). ILK_EINVAL: err says
+ * what is wrong with the URL; ILK_ENOMEM. The URL is not used afterwards.
  */
 ilk_status ilk__etcd_open(ilk__etcd **out, const ilk__url *url,
                           const char *options, ilk_error *err);
@@ -163,15 +163,15 @@ typedef struct ilk__etcd_answer {
 
     /* The member's */
     const char *version; /* "3.4.23" */
-    uint64_t leader;     /* 0: the member knows none */
+    uint64_t leader;     /* 0: the member has none */
 } ilk__etcd_answer;
 
 typedef void (*ilk__etcd_done)(void *owner, const ilk__etcd_answer *answer);
 
 /* ---- calls ----------------------------------------------------------------
  *
- * reply_ms is the time that the answer may take, counted from the call; 0 stands
- * for the URL's reply timeout. */
+ * reply_ms is the time within which the answer must come, counted from the call; 0
+ * stands for the URL's reply timeout. */
 
 typedef enum ilk__etcd_target { /* etcd's numbers */
                                 ILK__ETCD_VERSION = 0,
@@ -296,8 +296,8 @@ typedef struct ilk__etcd_watch_request {
 /*
  * Begin a watch, on a stream that all share. It waits for a connection as calls do;
  * reply_ms is the time for CREATED. ENDED comes when the connection is lost, the
- * member loses its leader, or the server cancels it: it is never begun again here,
- * since events between may have been missed.
+ * member loses its leader, or the server cancels the watch. The client never begins it
+ * again by itself, because events in between may have been missed.
  */
 ilk_status ilk__etcd_watch_begin(ilk__etcd_watch **out, ilk__etcd *client,
                                  const ilk__etcd_watch_request *request,

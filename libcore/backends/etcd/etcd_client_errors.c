@@ -2,9 +2,9 @@
 /*
  * etcd_client_errors.c -- the meaning of etcd's errors.
  *
- * etcd gives one code to errors of different kinds, so that its texts are looked at,
- * too. They are those of etcdserver/api/v3rpc/rpctypes, and part of its interface:
- * clients of etcd compare them.
+ * etcd gives one code to errors of different kinds, so the texts are compared, too.
+ * They are those of etcdserver/api/v3rpc/rpctypes, and part of etcd's interface: other
+ * clients compare them as well.
  */
 #include "etcd_client_internal.h"
 
@@ -38,8 +38,8 @@ static int says(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
-/* The server did not, or cannot, reach the others. "no leader" is said before
- * anything is proposed. */
+/* The server did not, or cannot, reach the others. It answers "no leader" before it
+ * proposes anything. */
 static void unavailable(ilk__etcd_failure *out, const char *text)
 {
     out->status = ILK_ECONN;

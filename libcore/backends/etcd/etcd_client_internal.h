@@ -201,7 +201,7 @@ void ilk__etcd_fail_calls(ilk__etcd_link *list,
 void ilk__etcd_end_call(ilk__etcd_call *call, const ilk__etcd_failure *failure,
                         ilk__etcd_answer *answer);
 /* The connection is lost: keep those that surely were not executed, move the rest
- * to `out`. Of several endpoints, also keep those that may be repeated. */
+ * to `out`. With several endpoints, also keep those that may be repeated. */
 void ilk__etcd_split_sent(ilk__etcd *client, ilk__etcd_link *out);
 
 /* etcd_client_renewals.c */

@@ -5,10 +5,10 @@
  *     waits --send--> sent --CREATED--> events ... --ENDED-->
  *
  * The numbers of watches are ours and are not used again, so that the last events of
- * a watch that was cancelled are recognised, and skipped. A server that creates none
- * answers with -1: then it is the oldest that is sent and not created. After a login
- * new watches get a new stream, with the new token; the old one stays as long as it
- * has watches.
+ * a watch that was cancelled are recognised, and skipped. A server that refuses a watch
+ * answers with the number -1, for the oldest one that is sent and not created. After a
+ * login new watches get a new stream, with the new token; the old one stays as long as
+ * it has watches.
  */
 #include "etcd_client_internal.h"
 
@@ -241,8 +241,8 @@ static void report(ilk__etcd_watch *watch, ilk__etcd_news_kind kind,
     watch->on_news(watch->owner, &news);
 }
 
-/* The server does not begin it, or ends it. An etcd whose token has expired calls
- * that a missing right. */
+/* The server does not begin it, or ends it. etcd reports an expired token as a missing
+ * right. */
 static void cancelled(ilk__etcd *client, ilk__etcd_watch *watch,
                       const ilk__etcd_watch_answer *answer)
 {

@@ -22,11 +22,11 @@
  * delayed copy of the grant with a delayed copy of the put behind it can bring the
  * member back, and that one ends with the lease, which nobody renews.)
  *
- * Members are listed by ranges as of one revision. A later list asks for the keys that
- * were written since, and for the number of all: where it is that of the members that
- * are known, nobody else has left. A watch begins now and the list follows it, because
- * etcd serves watches of the past slowly; reports of changes that the list has already
- * are ignored by their revision.
+ * Members are listed by ranges as of one revision. A later list reads the keys that were
+ * written since, and the number of all keys: when that equals the number of known
+ * members, nobody else has left. A watch begins at the present revision and the list
+ * follows it, because etcd serves watches of the past slowly; reports of changes that the
+ * list has already are ignored by their revision.
  */
 #include "etcd_store.h"
 
@@ -459,7 +459,8 @@ static void was_found(ilk__etcd_step *step, const ilk__etcd_answer *answer)
     if (!goes_on(work, answer))
         return;
     if (answer->ttl_s <= 0) {
-        grant(work, "ERR etcd neither grants a lease nor has it");
+        grant(work,
+              "ERR etcd refuses to grant the lease, and does not have it");
         return;
     }
     note_lease(work, answer);

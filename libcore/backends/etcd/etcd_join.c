@@ -3,12 +3,12 @@
  * etcd_join.c -- how an entry gets into the list of its name.
  *
  *     join    if neither the own key nor its void key exists: put it, and read
- *             what says who holds; else read the own key, too
- *     try     the same if no key begins with `N/`; else read the first two keys:
- *             one that excludes us is an answer
+ *             the list that says who holds; else read the own key
+ *     try     the same if no key begins with `N/`; else read the own key and the
+ *             first one: if that is a contender's, the try is in vain
  *
- * Readers and permits, and a try that finds keys of other kinds, join always. All of
- * it is one round trip. A join that is repeated finds its key.
+ * Readers and permits join always, and so does a try whose first key was no
+ * contender's. Each is one round trip. A join that is repeated finds its key.
  *
  * A semaphore's limit is the text `<limit> <base>` in `ilk:semaphore:{N}`. The first
  * join writes it, or one that finds no permits in use; a join compares the revision
@@ -197,8 +197,8 @@ static void tried(ilk__etcd_step *step, const ilk__etcd_answer *answer)
     ilk__etcd_shape shape;
 
     if (answer->op_count < 2 || !answer->ops[1].kv_count) {
-        try_again(entry, "ERR etcd: a name of which the first key comes and "
-                         "goes; try again");
+        try_again(entry, "ERR etcd: the first key of this name changes all the "
+                         "time; try again");
         return;
     }
     if (ilk__etcd_key_parse(&shape, step->name, answer->ops[1].kvs[0].key)) {
@@ -267,7 +267,7 @@ static void was_refused(ilk__etcd_step *step, const ilk__etcd_answer *answer)
         tried(step, answer);
     else
         ilk__etcd_join_failed(step->entry,
-                              "ERR etcd: this wait was ended before");
+                              "ERR etcd: this wait has ended before");
 }
 
 static void joined(ilk__etcd_step *step, const ilk__etcd_answer *answer)
@@ -284,7 +284,7 @@ static void joined(ilk__etcd_step *step, const ilk__etcd_answer *answer)
     if (entry->leaves) {
         ilk__etcd_leave_send(entry);
     } else if (step->lease != entry->lease) { /* it was lost meanwhile */
-        try_again(entry, "ERR etcd: leases end at once");
+        try_again(entry, "ERR etcd: new leases end at once");
     } else if (answer->is_gone) {
         ilk__etcd_lease_lost(entry->lease); /* which joins again */
     } else if (answer->status) {

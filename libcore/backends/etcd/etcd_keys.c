@@ -11,15 +11,15 @@
  *                      kind |
  *                     permits, of kind p
  *
- * Lease and number are in lower hexadecimal digits, without leading zeros; in
+ * Lease and number are in lower-case hexadecimal digits, without leading zeros; in
  * a token each byte but letters, digits, '-' and '_' is %XX. So the part behind the last
  * slash is never empty and has none itself: no key is one of two names, whatever
  * bytes and slashes these have. `a/` and `a` have `a//694d..` and `a/694d..`.
  *
  * Until it is compacted, etcd visits a deleted key in each range over it. So a number
  * is used again when its entry has left, and no request about its key can still be
- * executed: a name has as many keys as it had entries at one time. After any other end
- * all numbers are new ones.
+ * executed: a name has as many keys as it had entries at one time. When an entry ends in
+ * any other way, all later keys get new numbers.
  *
  * Only keys of these two shapes contend. clientv3 however counts all keys that
  * begin with `a/`: there a waiter for `a` also waits for the holders of `a/b`.

@@ -5,7 +5,7 @@
  * A lease is kept alive while an entry of it waits, or when the core extends a hold;
  * so the hold of a program that hangs ends. Without entries it ends by itself. Its
  * end is counted from the sending of the last request that renewed it, so etcd never
- * ends it earlier. That it is over is believed only when the server says so.
+ * ends it earlier. Its entries are lost only when the server says that it is over.
  */
 #include "etcd_store.h"
 
@@ -210,7 +210,7 @@ ilk_status ilk__etcd_lease_bind(ilk__etcd_entry *entry, int64_t lease_ms)
 
 /* ---- keeping ------------------------------------------------------------- */
 
-/* Holds that were found, and renewals, wait for this. */
+/* New holds whose lease is not fresh, and renewals, wait for a keep-alive. */
 static ilk__etcd_entry *next_kept(ilk__etcd_lease *lease)
 {
     for (ilk__etcd_entry *one = lease->entries; one; one = one->next)

@@ -4,8 +4,8 @@
  *
  * One transaction deletes the key, which nobody else ever has, and reads what the
  * next entry of this client needs: a hand-over within a client is one round trip.
- * While a join is under way its answer is waited for; when it had none, the void key
- * is written. The leave is repeated until it has an answer.
+ * A leave waits for the answer to a join that is under way; when a join had none, the
+ * leave also writes the void key. It is repeated until it has an answer.
  */
 #include "etcd_store.h"
 

@@ -156,7 +156,7 @@ void ilk__etcd_entry_gone(ilk__etcd_entry *entry)
         entry->create_revision = 0; /* under its key, see etcd_store.h */
         entry->awaits_fresh = 0;
         if (++entry->attempts > ILK__ETCD_ATTEMPTS)
-            ilk__etcd_join_failed(entry, "ERR etcd: leases end at once");
+            ilk__etcd_join_failed(entry, "ERR etcd: new leases end at once");
         else
             ilk__etcd_join_send(entry);
         return;

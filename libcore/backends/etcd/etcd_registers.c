@@ -181,8 +181,8 @@ static int has_lease(ilk__etcd_store *store, etcd_change *work,
 
 /* ---- changing -------------------------------------------------------------- */
 
-/* The answer to one that was not executed: `once` has the earlier copy, or the key
- * is another than the change wants. */
+/* The answer to a change that did not match: `once` has an earlier copy; or the key has
+ * another version, or no value to delete. */
 static const char *parse_refusal(int64_t *out_earlier,
                                  ilk__register_state *out_state,
                                  const ilk__etcd_answer *answer)

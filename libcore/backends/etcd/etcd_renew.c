@@ -208,8 +208,8 @@ static int is_to_move(const ilk__etcd_entry *entry)
            || entry->perhaps_in || entry->is_astray;
 }
 
-/* However late the move is executed, the key lasts as long as the client believes in
- * its hold. NULL: no memory. */
+/* A lease that lasts until the present end of the hold, however late the move is
+ * executed. NULL: no memory. */
 static ilk__etcd_lease *choose_target(const ilk__etcd_entry *entry)
 {
     const ilk__contender *contender = entry->contender;

@@ -2,7 +2,7 @@
 /*
  * etcd_watches.c -- which watch says that the list of a name must be read again.
  *
- *     who waits                    what is watched
+ *     waiters                      watched
  *
  *     a lock or an election        the key before the first own waiter
  *     behind a hold of this client the hold's key, after a while
@@ -10,9 +10,9 @@
  *     strange keys
  *
  * Watches begin at the present revision: etcd serves those that begin earlier every
- * 100 ms only. A change that comes just when a watch begins makes etcd take it for one
- * of those, and is in no answer. So the list is read again when the watch is there, and
- * also when it has ended.
+ * 100 ms only. When a change comes just as a watch begins, etcd takes the watch for one
+ * of those: the change is in no list yet, and its event is late. So the list is read
+ * again when the watch is there, and also when it has ended.
  */
 #include "etcd_store.h"
 
@@ -122,8 +122,8 @@ static ilk__etcd_entry *own_hold(const ilk__etcd_name *name,
     return NULL;
 }
 
-/* The end of an own hold hands over by itself, so its key is watched only when it
- * takes some time: an operator may delete it. */
+/* The leave of an own hold reads the list for the next entry, so the hold's key is
+ * watched only when the hold lasts: an operator may delete the key. */
 static void watch_own_hold(ilk__etcd_name *name, const ilk__etcd_entry *hold)
 {
     const int64_t now = ilk__now_ms();

@@ -333,7 +333,8 @@ static ilk_status broken(ilk__grpc_conn *conn, int failed, ilk_error *err)
                      conn->socket.where, nghttp2_strerror(failed));
 }
 
-/* Move frames from nghttp2 to the socket, until one of them has enough. */
+/* Move frames from nghttp2 to the socket, until the one has no more or the other
+ * accepts no more. */
 static ilk_status flush(ilk__grpc_conn *conn, ilk_error *err)
 {
     const uint8_t *data;
@@ -360,8 +361,8 @@ static ilk_status flush(ilk__grpc_conn *conn, ilk_error *err)
     return st;
 }
 
-/* A server's first frame are its settings. Others are recognised, since this is how
- * a wrong port or a wrong scheme shows. */
+/* A server's first frame must be SETTINGS. Other bytes show that the port or the scheme
+ * of the URL is wrong. */
 static ilk_status check_first(ilk__grpc_conn *conn, ilk__span data,
                               ilk_error *err)
 {
@@ -396,7 +397,7 @@ static ilk_status explain_end(ilk__grpc_conn *conn, ilk_error *err)
     if (!conn->has_settings)
         return ilk__fail(err, ILK_ECONN,
                          "the server at %s closed the connection before it "
-                         "said anything: %s",
+                         "sent anything: %s",
                          conn->socket.where,
                          conn->socket.tls
                              ? "is it etcd, and is a client certificate needed?"
@@ -445,7 +446,7 @@ ilk_status ilk__grpc_conn_step(ilk__grpc_conn *conn, int may_receive,
         may_receive = 1;
     }
     st = flush(conn, err);
-    /* The server may have said why it closed before it read. */
+    /* A server that closed without reading may have sent the reason. */
     if (may_receive || conn->more || st) {
         ilk_status got = receive(conn, err);
 
@@ -617,7 +618,7 @@ ilk_status ilk__grpc_send(ilk__grpc_stream *stream, const ilk__buf *message,
     if (ilk__buf_add(&stream->out, ilk__buf_data(message),
                      ilk__buf_len(message)))
         return ilk__fail(err, ILK_ENOMEM, "no memory for a call of etcd");
-    /* It is an error here that the stream was not waiting for data. */
+    /* nghttp2 also returns an error when the stream was not waiting for data. */
     failed = nghttp2_session_resume_data(stream->conn->session, stream->id);
     if (failed == NGHTTP2_ERR_NOMEM)
         return ilk__fail(err, ILK_ENOMEM, "no memory for a call of etcd");

@@ -2,7 +2,9 @@
 /*
  * grpc_socket.h -- a non-blocking socket to one endpoint, with TLS or without.
  *
- *     RESOLVE -> DIAL -> [TLS] -> OPEN
+ *     RESOLVES -> DIALS -> AGREES -> OPEN
+ *
+ * AGREES is the handshake of TLS; without TLS it ends at once.
  */
 #ifndef ILK__GRPC_SOCKET_H
 #define ILK__GRPC_SOCKET_H

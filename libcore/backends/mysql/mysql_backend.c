@@ -40,7 +40,7 @@ static ilk_status take_option(ilk__mysql *self, ilk__span key, ilk__span value,
     if (ilk__text_equals(key, "key") && !self->key)
         return ilk__text_decode(&self->key, value, "URL: key", err);
     return ilk__fail(err, ILK_EINVAL,
-                     "URL: mysql has no option \"%.*s\", or has it once",
+                     "URL: mysql has no option \"%.*s\", or takes it only once",
                      key.len < 40 ? (int)key.len : 40, key.at);
 }
 
@@ -213,8 +213,8 @@ static void abandon(void *context)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-/* Statements are begun at once. That can report their results, so prepare() is too
- * late for it: the gateway has looked at its own connections by then. */
+/* Statements are begun at once, not in prepare(): their results may be reported at
+ * once, and by then the gateway has looked at its own connections. */
 static void begin(ilk__mysql *self)
 {
     for (ilk__mysql_conn *one = self->conns; one; one = one->next)
@@ -303,8 +303,8 @@ static void release_again(ilk__mysql *self, ilk__mysql_name *name)
     }
 }
 
-/* Fire one timer of the names; 0: none is due. A call of the store may end names, so the
- * search begins again. */
+/* Fire one timer of the names; 0: none is due. A report may lead to requests that change
+ * the list, so each search begins at its front. */
 static int fire_one(ilk__mysql *self, int64_t now)
 {
     ilk__contender *waiter;

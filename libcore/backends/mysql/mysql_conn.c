@@ -123,8 +123,8 @@ int ilk__mysql_conn_unsend(ilk__mysql_job *job)
     return 1;
 }
 
-/* Fail those that `all` or the time says. done() may send new ones, which are
- * not looked at. */
+/* Fail the jobs whose time is over or that must not be sent again, and with `all` those
+ * that were never sent. done() may send new ones, which are not looked at. */
 static void fail_jobs(ilk__mysql_conn *conn, int64_t now, int all)
 {
     ilk__mysql_job *job, *rest = conn->first;
@@ -488,8 +488,8 @@ static int is_lost(unsigned error)
            || error == MYSQL_CLIENT_INACTIVE || error == ER_SERVER_SHUTDOWN;
 }
 
-/* Whether it may succeed when it is repeated at once. A wait for a row is not: the
- * statement has waited already, and others have waited behind it. */
+/* Whether the statement may succeed when it is repeated at once. After a wait for a row
+ * it is not repeated: it has waited already, and others have waited behind it. */
 static int is_passing(unsigned error)
 {
     return error == ER_LOCK_DEADLOCK || error == ER_QUERY_INTERRUPTED
@@ -579,14 +579,14 @@ static void connected(ilk__mysql_conn *conn, const MYSQL *result)
     conn->state = ILK__MYSQL_READY;
     conn->thread_id = mysql_thread_id(conn->mysql);
     keep_alive(mysql_get_socket(conn->mysql));
-    /* The library leaves it blocking, and OpenSSL reads from it until it has a
-     * result: for GET_LOCK, an hour. */
+    /* The library leaves the socket blocking, and OpenSSL reads from it until it has
+     * a result: for GET_LOCK, an hour. */
     (void)ilk__descriptor_prepare(mysql_get_socket(conn->mysql));
     conn->used_at = ilk__now_ms();
     go_on(conn);
 }
 
-/* Continue the call of the library, or, with waits_for 0, go on after its end. */
+/* Continue the library's call; when it has ended (waits_for 0), take its result. */
 static void step(ilk__mysql_conn *conn, int events)
 {
     MYSQL *opened = conn->mysql;
@@ -749,7 +749,7 @@ static void ping(ilk__mysql_conn *conn)
     execute(conn, job);
 }
 
-/* An idle session has no result to come: the server has ended it. */
+/* No result is due on an idle session, so an event means that the server has ended it. */
 static void watch_idle(ilk__mysql_conn *conn, short revents, int64_t now)
 {
     if (revents && !conn->own && !conn->current) {

@@ -3,18 +3,19 @@
  * mysql_conn.h -- one connection to the server, which executes statements one after
  * another without blocking, and is opened again when it breaks.
  *
- *     CLOSED --due--> RESOLVES --> CONNECTS --> PREPARES --> READY <--> BUSY
- *        ^                |            |            |           |        |
- *        +----------------+------------+------------+-----------+--------+ broken
+ *     CLOSED --due--> RESOLVES --> CONNECTS --> READY <--> QUERIES, STORES
+ *        ^                |            |          |            |
+ *        +----------------+------------+----------+------------+ broken
  *
- * Over TLS, DIALS is in place of RESOLVES and CONNECTS (mysql_dial.h).
+ * Over TLS, DIALS is in place of RESOLVES and CONNECTS (mysql_dial.h). A new session
+ * executes the steps of preparing first (mysql_prepare.c), then its jobs.
  *
  * A statement that was sent over a connection that broke may have been executed, or
  * may be executed later. So each connection of the server has a name: a user-level lock
  * (GET_LOCK) with random digits, which the server frees when the session has ended. The
  * next connection kills the session that still has the lock of its predecessor, and
  * waits for that lock, before it sends the statement again. A server behind a
- * proxy that keeps no session has no such proof: see `has_sessions`.
+ * proxy that keeps no session has no such proof: see `lacks_sessions`.
  */
 #ifndef ILK__MYSQL_CONN_H
 #define ILK__MYSQL_CONN_H
@@ -51,7 +52,7 @@ typedef void ilk__mysql_done(ilk__mysql *self, ilk__mysql_job *job,
 struct ilk__mysql_job {
     ilk__mysql_job *next;
     ilk__buf sql;
-    size_t repeats_at; /* of a digit in the statement, see mysql_sql.c; or 0 */
+    size_t repeats_at; /* the place of a digit, see mysql_sql.c; or 0 */
     int no_memory;     /* the statement is incomplete */
     ilk__mysql_done *done;
     ilk__mysql_conn *on;
@@ -112,13 +113,13 @@ struct ilk__mysql_conn {
     unsigned long
         previous_id; /* which has that lock, as the server has just said; 0:
                                   not known */
-    int previous_was_there; /* it was killed already */
+    int previous_was_there; /* looks after the first one wait for that lock */
     unsigned generation;    /* of sessions */
     int has_sent;      /* the session may have executed a statement of a job */
     int is_queue_conn; /* never shared */
     int is_taken;      /* of a name */
-    size_t kills; /* that are on their way to its statement: it must not have
-                       another one before */
+    size_t kills; /* KILL QUERYs against its statement, without a result yet: it
+                       must not get another one before that */
     char unneeded[24]; /* a lock of a name that has gone, which the session
                           frees when there are no `kills` any more; or "" */
     int64_t idle_since;
@@ -136,7 +137,7 @@ ilk__mysql_job *ilk__mysql_job_new(ilk__mysql_done *done);
 void ilk__mysql_job_free(ilk__mysql_job *job);
 /* Takes the job over. */
 void ilk__mysql_conn_send(ilk__mysql_conn *conn, ilk__mysql_job *job);
-/* Take back a job that was never sent: done() is not called. Returns whether it was. */
+/* Take back a job if it was never sent: done() is not called. 0: it was sent. */
 int ilk__mysql_conn_unsend(ilk__mysql_job *job);
 
 /* Begin the first of its statements, if the connection has nothing else to do. */

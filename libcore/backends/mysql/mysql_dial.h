@@ -3,8 +3,8 @@
  * mysql_dial.h -- connects and logs in over TLS, in a thread of its own.
  *
  * The library has calls that do not block, but over TLS two of its steps block in them
- * as well: it looks up the host, whose name it needs for the check of the certificate,
- * and it shakes hands. So a detached thread connects, as one looks up names
+ * as well: the look-up of the host, whose name it needs for the check of the certificate,
+ * and the TLS handshake. So a detached thread connects, as one looks up names
  * (net/resolve.h). The thread and the caller share an ilk__mysql_dial, and the last of
  * them frees it.
  */

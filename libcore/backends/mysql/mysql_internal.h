@@ -47,7 +47,7 @@ struct ilk__mysql {
     int table_is_ready;
     int lacks_sessions; /* GET_LOCK does not stay with the connection */
     int64_t
-        clock_us; /* the server's time minus the local one, never too late */
+        clock_us; /* the server's time minus the local one, or a little less */
     char text[ILK__MYSQL_TEXT];    /* of the result that is reported */
     char trouble[ILK__MYSQL_TEXT]; /* why there was no connection, or "" */
     struct ilk__mysql_name *names;
@@ -127,7 +127,7 @@ ilk__mysql_subject ilk__mysql_subject_of(const ilk__mysql *self,
 /* Try to get the row for a contender that JOINS or WAITS. */
 void ilk__mysql_try_row(ilk__mysql *self, ilk__contender *contender);
 void ilk__mysql_release_row(ilk__mysql *self, ilk__contender *contender);
-/* It holds no longer, as the server has said. It is freed, and the name may be. */
+/* It holds no longer, as the server has said. The contender is freed. */
 void ilk__mysql_lost(ilk__mysql *self, ilk__contender *contender);
 
 /* ---- mysql_queue.c ------------------------------------------------------- */

@@ -177,8 +177,8 @@ static void took_session(ilk__mysql *self, ilk__mysql_job *job,
         conn->step = CLOCK;
         return;
     }
-    /* A connection id that differs, too: the second half of the row was read
-     * by the same statement, so it is compared with what the login said. */
+    /* The proxy may execute this whole statement in one session, and the next one
+     * in another: then the connection id is not that of the login. */
     if (ilk__mysql_number(&row, 0, 0) != (int64_t)conn->thread_id)
         lack_sessions(self);
     self->clock_us = ilk__mysql_number(&row, 2, 0) - ilk__now_ms() * 1000;

@@ -2,9 +2,9 @@
 /*
  * mysql_queue.c -- the order of those who wait for a row, and their waking.
  *
- * GET_LOCK has the wait queue: the server wakes its waiters in their order, and frees
- * the lock of a session that has ended. It decides nothing: whoever comes out of the
- * wait queue compares the row, as everybody else.
+ * GET_LOCK is the wait queue: the server wakes its waiters in their order, and frees
+ * the lock of a session that has ended. The lock decides nothing: a waiter that gets it
+ * compares the row, as everybody else does.
  *
  *     client A          the server                       client B
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mysql_sql.c -- composes the statements, with all values as hexadecimal. */
+/* mysql_sql.c -- composes the statements, with all bytes of users as hexadecimal. */
 #include "mysql_sql.h"
 
 #include "base/alloc.h"
@@ -65,9 +65,9 @@ static void add_lock(ilk__mysql_job *job, const char *lock)
     add_text(job, "'");
 }
 
-/* GET_LOCK counts, and has effect even when its statement fails. A statement that is
- * repeated in its session must not get the lock again, or one release would not
- * free it: ilk__mysql_job_repeats(). */
+/* GET_LOCK counts how often a session has got a lock, also when its statement fails. A
+ * statement that is repeated in its session must not get the lock again, or one release
+ * would not free it: ilk__mysql_job_repeats(). */
 static void add_get(ilk__mysql_job *job, const char *lock)
 {
     add_text(job, "IF(");

@@ -74,7 +74,7 @@ static ilk__span span_of(const ilk__bytes *bytes)
 
 static const char no_memory[] = "OOM out of memory";
 
-/* A statement for a contender, that gets its result in time. */
+/* A statement for a contender, with the usual time for its result. */
 static ilk__mysql_job *job_for(ilk__mysql *self, ilk__contender *contender,
                                ilk__mysql_done *done)
 {
@@ -115,8 +115,8 @@ static ilk__contender *owner(ilk__mysql_job *job,
     return contender;
 }
 
-/* It has changed the row, or may yet. The core reckons with that when its connection
- * breaks, and not after an error. */
+/* It may have changed the row, or may do so later. The core expects that after a broken
+ * connection, but not after an error. */
 static int may_have_run(const ilk__mysql_job *job,
                         const ilk__mysql_result *result)
 {
@@ -167,8 +167,9 @@ static void compose_acquire(ilk__mysql *self, ilk__mysql_name *name,
         "WHERE {k} AND ((token={b} AND until>{now}) OR ",
         token, span_of(&contender->who), contender->lease_ms * 1000, token);
     /* IF() evaluates GET_LOCK only for a row that is free. {now} is the beginning of
-     * the statement: while it waited for the row, that may have been released later
-     * than its {now}. Only a clock that was set back explains more than such a wait. */
+     * the statement, which may have waited for the row: so a free row may have an
+     * `until` after {now}. When that is later than such a wait can last, the server's
+     * clock was set back, and the row is for everybody. */
     if (by_queue || self->lacks_sessions)
         ilk__mysql_compose(job, &subject, "token='' OR until<={now})");
     else
@@ -617,8 +618,8 @@ void ilk__mysql_lost(ilk__mysql *self, ilk__contender *contender)
     ilk__contender_lost(contender);
 }
 
-/* A wait has left when its session has left the wait queue: an acquire that comes next must
- * not find it there. */
+/* A wait has left when its session is out of the wait queue: the next acquire must not
+ * find it there. */
 static void left(ilk__mysql *self, ilk__contender *contender, ilk__left how)
 {
     ilk__mysql_name *name = contender->of->at_store;
@@ -787,8 +788,7 @@ static void leave(void *context, ilk__contender *contender)
 
 /* ---- the rest ------------------------------------------------------------ */
 
-/* After the client's own memory has lost it: what had been detached, or was begun by
- * another process. */
+/* A hold that this client does not know: it was detached, or begun by another process. */
 static void adopt(void *self, ilk__contender *contender)
 {
     send_renewal(self, contender);

@@ -95,7 +95,7 @@ struct ilk__contender {
     int64_t lease_ms;  /* that the core asks for */
     int64_t liveness_ms, grant_ms, floor;
     int64_t permits, limit; /* of PERMITS; of others 1 and 1 */
-    int renews;             /* lease_ms is not less than what is left */
+    int renews;             /* the lease must not end before its present end */
     int64_t fence;          /* HOLDS */
     int64_t ends;           /* HOLDS: local ms, the end of the lease */
     void *at_store;         /* the store's own; forget() frees it */
@@ -105,7 +105,8 @@ struct ilk__contender {
     ilk__gateway_request *request; /* without its reply */
     int is_queued;                 /* the core has that reply, or a grant */
     ilk__left left;                /* ENDED */
-    int64_t until; /* WAITS, JOINS: its client is alive; ENDED: remembered */
+    int64_t until; /* WAITS, JOINS: its client counts as alive; LEAVES: its
+                      request waits for left(); ENDED: it is remembered */
 };
 
 /* A holder or waiter, as an inspection shows it. All texts are borrowed. */
@@ -143,12 +144,12 @@ typedef struct ilk__contention_store {
     /* Give the hold a lease of lease_ms from now: granted(), lost() or failed(). */
     void (*renew)(void *self, ilk__contender *contender);
     /* Remove what the contender has at the store, whatever state it is in: left(),
-     * once the store has said that nothing is there. It is repeated by the store
-     * until then, over new connections as well. failed() may come before left(),
-     * which ends the core's request, and not the work. */
+     * once the store has said that nothing is there. The backend repeats it until
+     * then, over new connections as well. failed() may come before left(): it ends
+     * the core's request, but not the work. */
     void (*leave)(void *self, ilk__contender *contender);
-    /* A token that this client does not know, to be renewed: granted() or lost().
-     * NULL: holds do not outlive their client, and such a token is LOST. */
+    /* Renew the hold of a token that this client does not know: granted(), lost() or
+     * failed(). NULL: holds do not outlive their client, and such a token is LOST. */
     void (*adopt)(void *self, ilk__contender *contender);
     /* The contender or name is not used any more, and has nothing at the store. A
      * name is forgotten from ilk__contention_fire() or free() only, so a store may
@@ -159,8 +160,8 @@ typedef struct ilk__contention_store {
      * granted() and lost() of those that changed, then checked(). */
     void (*check)(void *self, ilk__contended *name,
                   ilk__gateway_request *request);
-    /* Read a name, with at most `most` entries: inspected(). An election's is called
-     * for its observers, too. */
+    /* Read a name, with at most `most` entries: inspected(). For an election it is
+     * called for the observers, too. */
     void (*inspect)(void *self, ilk__contended *name, int64_t most,
                     ilk__gateway_request *request);
     /* Take the hold of this token, or any if it is empty, from whoever has it:
@@ -222,8 +223,8 @@ void ilk__contender_lost(ilk__contender *contender);
 /* Nothing of it is at the store. The contender must not be used afterwards. */
 void ilk__contender_left(ilk__contender *contender, ilk__left left);
 /* An error such as "ILKDOWN no server of etcd answers": its first word decides
- * the status, see redis/reply.h. NULL: the request may have been executed, or may yet
- * be, and the core repeats it. The contender stays as it is. */
+ * the status, see redis/reply.h. NULL: the request may have been executed, or may be
+ * executed later, and the core repeats it. The contender stays as it is. */
 void ilk__contender_failed(ilk__contender *contender, const char *text);
 
 /* `error`: NULL, or as of failed(). */
@@ -235,7 +236,8 @@ void ilk__contention_inspected(ilk__contended *name,
                                const char *error);
 void ilk__contention_broken(ilk__contended *name, ilk__gateway_request *request,
                             int was_held, const char *error);
-/* Instead: what was sent to the store may have broken the hold, or may yet. */
+/* Instead of broken(): a copy that was sent to the store may have broken the hold, or
+ * may do so later. */
 void ilk__contention_break_unsure(ilk__contended *name,
                                   ilk__gateway_request *request);
 void ilk__contention_limit_set(ilk__contended *name,

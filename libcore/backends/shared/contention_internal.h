@@ -39,7 +39,7 @@ struct ilk__contender_record {
     int is_over;    /* its release or cancel has come */
     int has_lapsed; /* LEAVES: its lease or its liveness is over */
     int is_written; /* the store has this value */
-    int is_busy;    /* LEAVES: a try, whose request gets this reply then */
+    int is_busy;    /* LEAVES: a try, whose request is to get BUSY */
     int64_t holder_ms;
     int is_holder_ours;
 };

@@ -75,7 +75,7 @@ static void begin_check(ilk__name_record *name)
         contention->store->check(contention->self, &name->seen, name->check);
 }
 
-/* The waits of these entries are those of a client that is alive. */
+/* The client of these entries is alive, so their waits go on. */
 static void prolong_waits(const ilk__contention *contention,
                           const ilk__gateway_request *request,
                           int64_t liveness_ms)
@@ -103,7 +103,8 @@ static int64_t read_liveness(ilk__gateway_request *request)
     if (liveness_ms > 0
         && count == (int64_t)request->arg_count - ILK__REFRESH_ENTRIES)
         return liveness_ms;
-    ilk__gateway_reply_error(request, "ERR a refresh with wrong numbers");
+    ilk__gateway_reply_error(request,
+                             "ERR a number of the refresh is not valid");
     return -1;
 }
 

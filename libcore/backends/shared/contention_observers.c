@@ -251,7 +251,8 @@ void ilk__observers_refresh(ilk__name_record *name,
     int64_t liveness_ms = ilk__request_number(request, 1, 1);
 
     if (liveness_ms < 0 || request->arg_count < ILK__REFRESH_ENTRIES) {
-        ilk__gateway_reply_error(request, "ERR a refresh with wrong numbers");
+        ilk__gateway_reply_error(request,
+                                 "ERR a number of the refresh is not valid");
         return;
     }
     for (size_t i = ILK__REFRESH_ENTRIES; i < request->arg_count; i++) {

@@ -71,9 +71,10 @@ void ilk__reply_lost(ilk__gateway_request *request)
     ilk__gateway_reply(request, ILK__CODE_LOST, "");
 }
 
-/* The core knows three kinds of evidence, see scripts/include/evidence.lua: -1 says that
- * this hold was taken away, 0 that nothing is known. A first number below 0 is no
- * script's: the store has repeated the release, and cannot know either. */
+/* LOST has two numbers of evidence (scripts/include/evidence.lua). The second is -1 when
+ * this very hold was taken away, 0 when no break is known. The first is 0, because there
+ * is no record; or -1, which no script returns: the backend has repeated the release, so
+ * an earlier copy may have ended the hold. */
 void ilk__reply_left(ilk__gateway_request *request, ilk__left left)
 {
     const int64_t nothing = 0, taken_away = -1, unknown = -1;
@@ -224,7 +225,7 @@ static size_t listed_waiters(const ilk__contended_state *state, size_t most)
     return smaller(state->waiters, most - listed_holders(state, most));
 }
 
-/* A word of an entry has neither spaces nor no bytes. */
+/* A word of an entry is not empty and has no spaces. */
 static ilk__span as_word(ilk__span text)
 {
     if (!text.len || memchr(text.at, ' ', text.len))
@@ -232,8 +233,8 @@ static ilk__span as_word(ilk__span text)
     return text;
 }
 
-/* `1 <kind> <client> <waiter> <token> <lease ms> <permits> <who>`: who looks on needs
- * no way to the waiter. */
+/* `1 <kind> <client> <waiter> <token> <lease ms> <permits> <who>`, without client and
+ * secret: an inspection sends nothing to the waiter. */
 static void add_entry(long_reply *reply, const ilk__contended_entry *entry)
 {
     const ilk__span token = as_word(entry->token);
@@ -374,7 +375,7 @@ static int add_words(ilk__buf *buf, const char *words)
     return !ilk__buf_add(buf, words, strlen(words));
 }
 
-/* A message that there is no memory for is found by the next refresh. */
+/* Without memory no message is sent: the next refresh shows the new state. */
 static void publish(const ilk__contention *contention, ilk__bytes client,
                     const ilk__buf *message)
 {

@@ -19,7 +19,8 @@ static void hold(ilk__contender *contender, int64_t fence, int64_t ends,
     ilk__record_of(contender)->adopts = 0;
 }
 
-/* Nobody waits for a reply: the core has to extend a hold that it was granted. */
+/* There is no request to reply to, so the hold is short at first: the core extends it
+ * when it gets the message. */
 static void grant(ilk__contender *contender, int64_t fence, int64_t ends)
 {
     hold(contender, fence, ends,
@@ -35,10 +36,11 @@ static void refuse_fence(ilk__contender *contender, int64_t fence)
 {
     char text[200];
 
-    snprintf(text, sizeof text,
-             "ILKFENCE the fence %" PRId64 " of %s is not above %" PRId64
-             ", which this handle had before: was its data restored?",
-             fence, contender->of->contention->store->name, contender->floor);
+    snprintf(
+        text, sizeof text,
+        "ILKFENCE the fence %" PRId64 " of %s is not above %" PRId64
+        ", which this handle had before: was the data of the store restored?",
+        fence, contender->of->contention->store->name, contender->floor);
     ilk__log(ILK__LOG_WARN, "%s", text);
     if (contender->request)
         ilk__reply_failure(contender, text);
@@ -97,8 +99,8 @@ void ilk__contender_granted(ilk__contender *contender, int64_t fence,
     }
 }
 
-/* Without a request it stays as it is: the core has failed to join, and a repeated
- * request finds its place. */
+/* Without a request it stays as it is: the core's request has failed, and a repeated
+ * one finds its place. */
 void ilk__contender_queued(ilk__contender *contender, int64_t holder_ms,
                            int ours)
 {

@@ -266,8 +266,8 @@ static const char *unsupported(const ilk__gateway_request *request)
 {
     if (request->script == ILK__SCRIPT_ELECTION_CAMPAIGN)
         return ilk__gateway_arg(request, CAMPAIGN_IDENTITY).len
-                   ? "ILKNONE %s has no candidates with an identity: nobody "
-                     "leads on in an earlier leader's term"
+                   ? "ILKNONE %s has no candidates with an identity: no "
+                     "leader can resume an earlier term"
                    : NULL;
     return ilk__request_number(request, ACQUIRE_BARGE, 0) == 1
                ? "ILKNONE %s has no locks that barge: its waits are served in "
@@ -291,9 +291,11 @@ static int is_acceptable(const ilk__contention *contention,
              || (entry.len
                  && !is_same(token,
                              ilk__request_entry_word(entry, ILK__ENTRY_TOKEN))))
-        ilk__gateway_reply_error(request, "ERR this is no entry");
+        ilk__gateway_reply_error(
+            request, "ERR the entry does not have the token of the request");
     else if (ilk__token_is_over(contention, token))
-        ilk__gateway_reply_error(request, "ERR this attempt has ended before");
+        ilk__gateway_reply_error(
+            request, "ERR this acquire was cancelled or released before");
     else
         return 1;
     return 0;
@@ -314,7 +316,8 @@ static void acquire(ilk__contention *contention, ilk__gateway_request *request,
         return;
     contender = ilk__contender_find(contention, words.token);
     if (contender && contender->state == ILK__CONTENDER_ENDED) {
-        ilk__gateway_reply_error(request, "ERR this attempt has ended before");
+        ilk__gateway_reply_error(
+            request, "ERR this acquire was cancelled or released before");
     } else if (contender
                && (contender->of != &name->seen
                    || contender->kind != about->kind)) {
@@ -356,7 +359,7 @@ static ilk__contender *stranger(ilk__contention *contention,
 }
 
 /* Release it, or cancel its wait: the reply comes when the store has nothing of it, so
- * what the core asks next about the name does not find it. */
+ * the core's next request about the name does not find it. */
 static void end_known(ilk__contender *contender, ilk__gateway_request *request)
 {
     ilk__contender_record *record = ilk__record_of(contender);

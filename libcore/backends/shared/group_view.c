@@ -128,7 +128,8 @@ int ilk__view_set(ilk__group_view *view, ilk__span id, ilk__span value,
     ilk__view_id *one = find(view, id);
     char *copy = NULL;
 
-    /* Somebody unknown who has left may come in a list that was read before. */
+    /* With revisions, the departure of an unknown id is kept: a list that was read
+     * before it may still have the id. */
     if ((!one && !value.at && !revision) || (one && revision < one->revision))
         return 0;
     if (!one || !has_value(one, value)) {
@@ -210,8 +211,8 @@ typedef struct part {
     size_t count;
 } part;
 
-/* Those behind version `from`, up to *reached, at most so many; when there are so
- * many, *reached is the version of the last one. */
+/* The ids behind version `from`, up to *reached, at most `most`. When it has `most`,
+ * *reached becomes the version of the last one. */
 static part part_of(const ilk__view_order *order, int64_t from,
                     int64_t *reached, size_t most)
 {

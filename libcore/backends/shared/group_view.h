@@ -8,10 +8,10 @@
  *               ------------> versions
  *
  * Each change has a version. The changes after a version are those further on in both
- * lists; so a reader sends the version that it knows, as in scripts/group/group_read.lua.
+ * lists; so a reader sends the version that it has, as in scripts/group/group_read.lua.
  * They are complete only from the floor on, which is the version of the first whole
- * list, or of the last departure that was forgotten: a reader that knows less begins
- * again, with all members.
+ * list, or of the last departure that was forgotten: a reader with an earlier version
+ * begins again, with all members.
  *
  * A version is greater than all that this client has had, of any group, and not below the
  * clock in microseconds. No other client sees it. So a reader may come back after its
@@ -44,8 +44,8 @@ typedef struct ilk__group_view {
     int64_t listing;        /* counts the lists */
 } ilk__group_view;
 
-/* The place of a reader: it has applied all changes up to `cursor`, and knows, or will at
- * the end of its pages, the whole group as of `base`; -1: nothing. */
+/* The place of a reader: it has applied all changes up to `cursor`. At the end of its
+ * pages it has the whole group as of `base`; -1: it has nothing yet. */
 typedef struct ilk__view_place {
     int64_t cursor, base;
     size_t count; /* of members, and as many who left, in a page */
@@ -57,9 +57,10 @@ void ilk__view_free(ilk__group_view *view);
  * another one than before; -1: no memory. */
 int ilk__view_set(ilk__group_view *view, ilk__span id, ilk__span value,
                   int64_t revision);
-/* A whole list begins; of each of its members it has a report, or that it is in with
- * the value that is known; then it ends as of a revision. Those between the two that it
- * does not have, have left. */
+/* A whole list begins. Until it ends, each of its members is reported: by
+ * ilk__view_set(), or by ilk__view_lists() when it still has the value that is known.
+ * The list ends as of a revision: members that were not reported have left, unless a
+ * report of a later revision has them. */
 void ilk__view_list_begins(ilk__group_view *view);
 /* 0: the id is not known, and needs a report. */
 int ilk__view_lists(ilk__group_view *view, ilk__span id);
@@ -68,7 +69,7 @@ int ilk__view_list_ends(ilk__group_view *view, int64_t revision); /* as set */
 /* The first whole list has ended: it is the floor. */
 void ilk__view_begin(ilk__group_view *view);
 
-/* Whether the reader is behind the view, or is none that it can continue. */
+/* Whether the reader is behind the view, or must begin again with all members. */
 int ilk__view_has_changes(const ilk__group_view *view,
                           const ilk__view_place *place);
 /* Whether the reader is in the midst of its pages. */

@@ -82,7 +82,7 @@ static void forget(ilk__state_name *state)
     ilk__view_free(&name->view);
 }
 
-/* The store has dealt with something. */
+/* The store has dealt with a request, or with a list. */
 static void settle(ilk__group_name *name)
 {
     name->state.requests--;
@@ -122,7 +122,7 @@ static void begin_list(ilk__group_name *name)
     of->store->list(of->self, name, name->is_watched);
 }
 
-/* Those who wait know nothing of an interruption. */
+/* Waiters do not notice an interruption of the watch: the store lists for them. */
 static void list_again(ilk__timer *timer, void *context)
 {
     ilk__group_name *name =

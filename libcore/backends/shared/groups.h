@@ -11,17 +11,17 @@
  *     <- message: change       <------------------- has, has_left
  *   group_refresh, state_cancel  from the list of waiters
  *
- * Each request lists the members at the store first, so it shows all that was done before
- * it came; its further pages are those of the same view (group_view.h). A wait also lets
- * the store watch, from before the list on. So a change behind the list wakes the waiter,
- * which sends its request again. After an interruption of the watch the members are
- * listed for those who wait.
+ * For each request the store lists the members first, so the reply shows all that was
+ * done before the request came; further pages are of the same view (group_view.h). A
+ * wait also lets the store watch, from before the list on. So a change after the list
+ * wakes the waiter, which sends its request again. After an interruption of the watch
+ * the store lists the members once more for the waiters.
  *
  * One list of a group is under way at a time. Requests that come meanwhile share the
  * next one.
  *
- * The store keeps the members, each under a lease, and removes those whose lease has
- * ended by itself. All functions are for the gateway's thread.
+ * The store keeps the members, each under a lease, and removes a member by itself when
+ * its lease has ended. All functions are for the gateway's thread.
  */
 #ifndef ILK__GROUPS_H
 #define ILK__GROUPS_H
@@ -64,9 +64,11 @@ typedef struct ilk__group_member {
 /* The work of a store; `self` is the backend's own. A member's value at the store is
  * ilk__group_value(). */
 typedef struct ilk__group_store {
-    /* These end with held(), failed(); the join of an id that is in with refused(), the
-     * others with done() or lost(). A request about the token that is in finds what an
-     * earlier copy did; a copy that comes after the leave finds nobody. */
+    /* join and renew end with held(), update and leave with done(). A join of an id
+     * that another member has ends with refused(), the others with lost() when the
+     * store does not have the member; all may end with failed(). A request about the
+     * token that is in finds what an earlier copy did; a copy that comes after the
+     * leave finds nobody. */
     void (*join)(void *self, ilk__group_name *name,
                  const ilk__group_member *member,
                  ilk__gateway_request *request);
@@ -133,8 +135,8 @@ void ilk__group_has_left(ilk__group_name *name, ilk__span id, int64_t revision);
 void ilk__group_list_begins(ilk__group_name *name);
 int ilk__group_lists(ilk__group_name *name, ilk__span id);
 void ilk__group_list_ends(ilk__group_name *name, int64_t revision);
-/* How many are in by the reports, and whether one of this list was lost for want of
- * memory. */
+/* How many are in by the reports, and whether a report of this list was lost for want
+ * of memory. */
 size_t ilk__group_count(const ilk__group_name *name);
 int ilk__group_lacks_report(const ilk__group_name *name);
 /* The list that was called for has ended; NULL: it is whole. */

@@ -49,12 +49,15 @@ int ilk__name_queue_holds(const ilk__queue_entry *entries, size_t count,
 ptrdiff_t ilk__name_queue_watch(const ilk__queue_entry *entries, size_t count,
                                 int64_t limit);
 /*
- * Report what a list says: granted() for own contenders that hold and did not before
- * (`ends` is for them: the end of the lease that their entries have), with the number as fence;
- * queued() or busy() for those that JOIN and do not hold; lost() for those of `name`
- * that WAIT or HOLD, whose number is known to the store (see below) and that are not
- * in the list. `is_known` says so of a contender: the list was read after its entry
- * had been numbered.
+ * Report what a list says about the own contenders:
+ *
+ *     granted()          it holds, and did not before; with its number as the fence, and
+ *                        `ends`, the end of the lease that such entries have
+ *     queued(), busy()   it JOINS, and does not hold
+ *     lost()             it WAITS or HOLDS, is_known(), and is not in the list
+ *
+ * is_known() is true when the list was read after the entry of the contender had been
+ * numbered. NULL: that is so for all.
  */
 void ilk__name_queue_report(ilk__contended *name,
                             const ilk__queue_entry *entries, size_t count,

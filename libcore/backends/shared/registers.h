@@ -14,7 +14,7 @@
  * A waiter is listed before the store reads, and the store watches from then on. So
  * a change between the reading and the reply wakes the waiter, which leaves the list
  * and sends its request again. A watch goes on for a moment after its last
- * waiter, because a follower comes back after each change.
+ * waiter, because a waiter comes back after each change.
  *
  * This layer reads the requests and writes the replies and messages; the store does
  * the I/O. All functions are for the gateway's thread.

@@ -238,8 +238,8 @@ void ilk__state_waiter_remove(ilk__state_name *name,
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* `1 change <secret> <wait key>` on the inbox of the client, which is `<id>.<secret>`
- * there. Without memory the refresh finds the waiter GONE. */
+/* `1 change <secret> <wait key>` on the inbox of the client, whose argument is
+ * `<id>.<secret>`. Without memory no message is sent, and the refresh replies GONE. */
 static void send_change(const ilk__state_names *of,
                         const ilk__state_waiter *waiter)
 {

@@ -37,7 +37,7 @@ struct ilk__state_name {
 struct ilk__state_names {
     ilk__gateway *gateway;
     size_t name_size; /* of the primitive's struct for a name */
-    /* Nobody has used the name for a while: forget() follows. NULL: no matter. */
+    /* The name was not used for a while: forget() follows. NULL: nothing to do. */
     void (*unused)(ilk__state_name *name);
     /* Free what belongs to the name, but not the name. */
     void (*forget)(ilk__state_name *name);
@@ -64,9 +64,9 @@ void ilk__state_name_settle(ilk__state_name *name);
  * The request is one that waits, with its entry, client and liveness as the first
  * arguments. */
 
-/* Whether it has an entry: otherwise it only looks. */
+/* Whether it has an entry; without one it only reads. */
 int ilk__state_waiter_is_named(const ilk__gateway_request *request);
-/* List the waiter, or keep it listed. 0: it has got an error as its reply. */
+/* List the waiter, or keep it listed. 0: it could not, and the request has its reply. */
 int ilk__state_waiter_add(ilk__state_name *name, ilk__gateway_request *request);
 /* It waits no more. */
 void ilk__state_waiter_remove(ilk__state_name *name,
@@ -74,7 +74,7 @@ void ilk__state_waiter_remove(ilk__state_name *name,
 /* Wake all waiters of the name: they leave the list, and send their requests again. */
 void ilk__state_name_wake(ilk__state_name *name);
 
-/* Reply to a refresh, with the entries that are listed as QUEUED. */
+/* Reply to a refresh: QUEUED for each entry that is listed, GONE for the others. */
 void ilk__state_names_refresh(ilk__state_names *names,
                               ilk__gateway_request *request);
 /* Reply to a cancel. 0: its entry is not listed here, and it has no reply. */

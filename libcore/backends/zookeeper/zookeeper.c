@@ -5,9 +5,9 @@
  *     zookeeper://[user:password@]host[:port],host[:port],...[/path][?options]
  *
  * Registers are in zookeeper_registers.c, groups in zookeeper_groups.c. Locks, read/write
- * locks, semaphores and elections are a contention store. A lock has the nodes of Curator's InterProcessMutex,
- * see zookeeper_nodes.c. A hold's fence is the czxid of its node. The client library is
- * the one without threads.
+ * locks, semaphores and elections are a contention store. A lock has the nodes of
+ * Curator's InterProcessMutex, see zookeeper_nodes.c. A hold's fence is the czxid of its
+ * node. The client library is the one without threads.
  */
 #include "zookeeper_store.h"
 
@@ -203,7 +203,7 @@ static ilk_status read_url(ilk__zk *store, const ilk__url *url, ilk_error *err)
 
 /* ---- opening and closing ------------------------------------------------- */
 
-/* Requests under way are to have their answers: unread bytes would break the
+/* Wait for the answers to requests under way: unread bytes would break the
  * connection before the server has read the request that closes the session. */
 static void finish_requests(ilk__zk *store)
 {

@@ -6,8 +6,8 @@
  *     renew     sync, and whether the own node is there with the same czxid
  *     leave     delete; the list follows, when others of this client wait
  *
- * One request that writes is under way at a time. A create without an answer is looked
- * for in the list behind a sync, a delete without an answer is repeated.
+ * A create and a delete are never under way together. A create without an answer is
+ * looked for in the list behind a sync, a delete without an answer is repeated.
  */
 #include "zookeeper_store.h"
 

@@ -24,9 +24,9 @@
  * order, and events come before the answers that show later states: so what is read
  * is reported in the order of the answers, without revisions.
  *
- * The library sets the watches again on each connection of the session. With the session
- * all watches are lost, and with a request without an answer what it should have
- * read: then the list begins anew.
+ * The library sets the watches again on each connection of the session. When the session
+ * ends, all watches are lost; when a read has no answer, the view may miss a change. In
+ * both cases the list begins anew.
  */
 #include "zookeeper_store.h"
 
@@ -403,8 +403,8 @@ static void was_deleted_before(ilk__zk_op *op)
         end_for(op->job, op->rc);
 }
 
-/* The node of an earlier copy, or of another member. An own one of a session that
- * is over is in the way until the server has deleted it. */
+/* The node is of an earlier copy, or of another member. An own one of an earlier
+ * session is deleted: the server would do that later. */
 static void has_other(ilk__zk_op *op)
 {
     ilk__zk_job *job = op->job;
@@ -478,8 +478,8 @@ static void was_created(ilk__zk_op *op)
         end_for(job, op->rc);
 }
 
-/* The member is noted down before its node can exist, and lapses if nobody learns of
- * it. */
+/* The member is noted down before its node can exist, and lapses if its join is not
+ * repeated after a failure. */
 static void run_join(ilk__zk_job *job)
 {
     ilk__zk *store = job->store;
@@ -670,7 +670,7 @@ static void fail_list(ilk__zk_job *job, const char *error)
     end_list(job->of_group->at_store, error);
 }
 
-/* A read without an answer, or in vain: what it was for is not known any more. */
+/* A read without an answer, or with an error: the view may have missed a change. */
 static void lose_track(ilk__zk_group *at, size_t round, int rc)
 {
     char text[200];
@@ -685,8 +685,8 @@ static void lose_track(ilk__zk_group *at, size_t round, int rc)
         end_list(at, ilk__zk_error(text, rc));
 }
 
-/* The group that an answer is for, or NULL; of a list that was begun anew, the answer
- * does not count. */
+/* The group that an answer is for, or NULL. Answers from before the list was begun anew
+ * are not counted. */
 static ilk__zk_group *group_of(const ilk__zk_op *op)
 {
     ilk__zk_group *at =

@@ -3,7 +3,7 @@
  * zookeeper_inspect.c -- reads of a name for inspection: the list behind a sync, then
  * the data of as many nodes as are wanted, in one packet.
  *
- * When the first one is gone by then, the list is read again.
+ * When the node of a holder is gone by then, the list is read again.
  */
 #include "zookeeper_store.h"
 
@@ -115,9 +115,10 @@ static void has_data(ilk__zk_op *op)
     if (one->is_stale && ++job->attempts <= ILK__ZK_ATTEMPTS)
         run(job);
     else
-        finish(job, one->is_stale
-                        ? "ERR ZooKeeper: holders come and go; try again"
-                        : NULL);
+        finish(job,
+               one->is_stale
+                   ? "ERR ZooKeeper: the holders change all the time; try again"
+                   : NULL);
 }
 
 /* All are counted. */

@@ -3,9 +3,9 @@
  * zookeeper_names.c -- the nodes of a name: the list from which the holders follow, and
  * the watch after whose event it is read again.
  *
- * All that wants a list in a turn of the loop shares one, which is sent at its end. It
- * follows a write or a sync, so it is a proof about the time of its sending, and the
- * session is known to have lasted until then.
+ * All entries that need a list in one turn of the loop share one, which is sent at the
+ * end of the turn. It follows a write or a sync, so it is a proof about the time of its
+ * sending, and the session is known to have lasted until then.
  *
  * The node that the first own waiter waits for is watched by reading it: a watch for
  * the existence of a node that is gone would stay for ever. Where more than one node
@@ -220,8 +220,9 @@ static int node_has_uuid(const char *node, const char *uuid)
            && strncmp(node + 3, uuid, ILK__ZK_UUID) == 0;
 }
 
-/* Those without an answer to their create: the list has them, or nobody. A list that
- * was sent before that create is no proof. */
+/* A create without an answer was executed if the list has its node, and is void if not.
+ * Lists that were sent before that create are no proof, but their answers came before
+ * its end. */
 static void resolve_unsure(ilk__zk_name *name, const ilk__zk_listed *list,
                            size_t count)
 {
@@ -258,8 +259,8 @@ static size_t count_own(const ilk__zk_name *name)
     return count;
 }
 
-/* The own contenders get into the list by their nodes' names. There may be more of
- * them than nodes: an operator has removed some. */
+/* Find the own contenders by the names of their nodes. There may be more of them than
+ * nodes: an operator has removed some. */
 static int fill(ilk__queue_entry *entries, const ilk__zk_name *name,
                 const ilk__zk_listed *list, size_t count)
 {

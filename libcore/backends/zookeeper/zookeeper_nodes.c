@@ -8,14 +8,15 @@
  *     /path/ilk:semaphore:{orders}/_c_<uuid>-permits-2-lease-0000000001
  *     /path/ilk:register:{limit}            see zookeeper_registers.c
  *
- * In a name each byte that is no printable letter of ASCII, '/' and '%' is %XX, and
+ * In a name each byte that is no printable ASCII character, '/' and '%' is %XX, and
  * so are the dots of `.` and `..`, and the first letter of `zookeeper` below the root,
  * where the server has nodes of its own.
  *
  * Curator's __WRIT__ and kazoo's __lock__ exclude us and are excluded.
  *
  * The data of a node is `since=<ms of the epoch> token=<token> who=<text>` and a line
- * feed, with the same encoding of both words; then follows a candidate's value.
+ * feed; both words are encoded as names are, with %20 for spaces. Then follows a
+ * candidate's value.
  */
 #include "zookeeper_store.h"
 

@@ -9,15 +9,16 @@
  * digits of the last change, and the history of those before it (change_history.h). The
  * value follows.
  *
- * The version is the node's mzxid, which rises with each change of anything in the
- * ensemble, so it never comes back, even when an operator has deleted the node.
+ * The version is the node's mzxid: the number of its last change, among all changes of
+ * the ensemble. So it never comes back, even when an operator has deleted the node.
  *
  *     sync, get   ->  mzxid, dataVersion, the data
  *     the change is found in the data, or refused, or
  *     set         ->  only over this dataVersion: else read again
  *
- * So a copy that is executed late changes nothing: either its dataVersion is not on
- * record any more, or no other copy has read since.
+ * So a change is made once, however late a copy is executed: either the node has another
+ * dataVersion by then, and the copy is void; or no other copy has written, and those that
+ * read later find this one in the data.
  *
  * The reads of waiters leave a watch, which the library sets again on each connection
  * of the session. With the session all watches are lost, and all waiters read again.

@@ -140,7 +140,8 @@ static void open_handle(ilk__zk *store, const char *hosts)
                         store->continues.client_id ? &store->continues : NULL,
                         store, ZOO_NO_LOG_CLIENTENV, on_log);
     if (!store->handle) {
-        pause_opening(store, "the client library of ZooKeeper gave no handle");
+        pause_opening(
+            store, "the client library of ZooKeeper could not make a handle");
         return;
     }
     /* The hosts are addresses; the library would look them up in every turn. */
@@ -231,10 +232,10 @@ static void keep_fd(ilk__zk *store, int fd)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* The program has closed the descriptor. Its number is still the library's, which would
- * read, write and close what the program has opened under it. So the handle is never
- * closed, and another one continues the session. The handles are a list by their
- * contexts, which makes them no leak. */
+/* The program has closed the descriptor. The library still has its number, and would
+ * read, write and close a file that the program has opened under it. So the handle is
+ * never closed, and another one continues the session. The contexts link these handles
+ * into a list, so leak checkers find them. */
 static void leave_handle(ilk__zk *store)
 {
     static _Atomic(zhandle_t *) left;
@@ -400,7 +401,7 @@ void ilk__zk_session_changed(ilk__zk *store, int state)
     }
 }
 
-/* All requests get their end; then the entries get theirs. */
+/* Close the handle. The library ends all requests; the caller acts upon their ends. */
 void ilk__zk_shut(ilk__zk *store)
 {
     struct pollfd one = {.events = POLLOUT};
@@ -411,7 +412,8 @@ void ilk__zk_shut(ilk__zk *store)
     handle = store->handle;
     if (!handle)
         return;
-    /* The library waits until its last request is sent, so it must not have to. */
+    /* The library waits until its last request is sent: a socket that does not accept
+     * it now is shut down. */
     one.fd = ilk__zk_fd(store);
     if (one.fd >= 0 && (poll(&one, 1, 0) != 1 || !(one.revents & POLLOUT)))
         shutdown(one.fd, SHUT_RDWR);

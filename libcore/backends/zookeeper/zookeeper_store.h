@@ -12,9 +12,9 @@
  *     registers           ilk__zk_register, jobs        one node for each
  *     groups              ilk__zk_group, jobs           a parent, a child for each member
  *
- * The library's callbacks only collect what they bring, in order; it is acted upon
- * when the library has returned. All requests of a session's connection are executed
- * in order, so what was read by one that was sent after a create contains its effect.
+ * The library's callbacks only collect answers and events, in order; ilk__zk_act() acts
+ * upon them when the library has returned. All requests of a session's connection are
+ * executed in order, so a read that was sent after a create contains its effect.
  *
  * A request without an answer may have been executed. After a new connection a sync is
  * the first request: from then on the requests of the old connection are either
@@ -255,7 +255,7 @@ void ilk__zk_exists(ilk__zk_op *op, const char *path, int watches);
 void ilk__zk_get(ilk__zk_op *op, const char *path, int watches);
 void ilk__zk_set(ilk__zk_op *op, const char *path, ilk__span data, int version);
 void ilk__zk_children(ilk__zk_op *op, const char *path, int watches);
-/* Nobody waits for it. 0: no memory, and nothing was sent. */
+/* A sync whose answer nobody waits for. 0: no memory, and nothing was sent. */
 int ilk__zk_sync(ilk__zk *store);
 void ilk__zk_sync_for(ilk__zk_op *op);
 void ilk__zk_read_acl(ilk__zk_op *op, const char *path);
@@ -343,7 +343,7 @@ void ilk__zk_name_unref(ilk__zk_name *name);
 void ilk__zk_name_make(ilk__zk_name *name, int64_t limit);
 void ilk__zk_name_must_read(ilk__zk_name *name);
 void ilk__zk_name_read_later(ilk__zk_name *name);
-/* An own node is being deleted: the list behind it makes its watch needless. */
+/* An own node is being deleted: it needs no watch, because a list follows the delete. */
 void ilk__zk_name_deletes(ilk__zk_name *name, const char *node);
 void ilk__zk_check(void *self, ilk__contended *contended,
                    ilk__gateway_request *request);
@@ -396,8 +396,8 @@ ilk__zk_job *ilk__zk_job_new(ilk__zk *store, ilk__contended *contended,
 void ilk__zk_job_start(ilk__zk_job *job);
 /* It has been reported. */
 void ilk__zk_job_over(ilk__zk_job *job);
-/* An answer that is none, or another's doing: it is begun again later; 0: the caller
- * goes on. */
+/* Whether the caller must return: the job is over, or the server has not answered and
+ * the job begins again over the next connection. 0: the caller goes on. */
 int ilk__zk_job_repeats(ilk__zk_job *job, const ilk__zk_op *op);
 void ilk__zk_job_unref(ilk__zk_job *job);
 void ilk__zk_jobs_resume(ilk__zk *store);
