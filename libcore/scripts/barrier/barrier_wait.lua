@@ -17,7 +17,7 @@
 --   | {DIFFERS, the number of parties on record}
 -- A retry or a late copy does not arrive a second time: it finds its token, and
 -- returns the state or the end of that round, until the numbers are forgotten
--- (barrier.lua). A repeated leave finds what it did.
+-- (barrier.lua). A repeated leave finds that it was done.
 --@include replicate_effects
 --@include token
 --@include now

@@ -3,7 +3,7 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Return the state to an observer if it is new to it, else let it wait.
+-- Return the state if the observer does not have it yet, else let the observer wait.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV known (the state that it has: `term version`, or `term -` for a term
 --   whose leader is gone; '' none), vacant 0|1 (return also when nobody leads),

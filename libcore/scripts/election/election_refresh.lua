@@ -4,7 +4,7 @@
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
 -- Extend a client's liveness, elect the next when nobody leads, and return the
--- state of each of the client's candidates. A claim at expiry is this too.
+-- state of each of the client's candidates. A claim at expiry runs this script, too.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), leader's pttl, now us, ours,

@@ -8,9 +8,9 @@
 -- KEYS members, data, wait, live, changed, gone
 -- ARGV id, token, data, lease ms, limit
 -- returns {HELD, lease, clients still to be notified, 0} | {BUSY, ms left of the
---   lease of the member with this id; -1: another store, which does not say} |
+--   lease of the member with this id; -1: another store, which does not return it} |
 --   {REFUSED} (nobody joined: this user may not PUBLISH to those who watch)
--- A retry under the same token finds itself in and gets a fresh lease. A late copy
+-- A retry under the same token finds its member, which gets a fresh lease. A late copy
 -- joins again, until its lease ends.
 --@include now
 --@include group_member

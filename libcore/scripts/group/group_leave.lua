@@ -3,7 +3,7 @@
 --@reply LOST
 --@token 2
 -- SPDX-License-Identifier: MIT
--- Leave a group; also where the lease has ended and nobody has noticed.
+-- Leave a group; also after the end of the lease, if the member was not removed yet.
 -- KEYS members, data, wait, live, changed, gone    ARGV id, token, limit
 -- returns {RELEASED, clients still to be notified, denied} | {LOST}
 -- A retry or a late copy finds no member of this token.

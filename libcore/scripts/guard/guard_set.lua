@@ -2,7 +2,7 @@
 --@reply WRITTEN
 --@reply STALE i
 -- SPDX-License-Identifier: MIT
--- Write a value unless a greater fence has written or read it.
+-- Write a value unless a greater fence is on record.
 -- KEYS value, guard    ARGV fence (0: no check, none recorded), value
 -- returns {WRITTEN} | {STALE, the greater fence}: nothing is changed
 -- A retry writes the same value again, or is refused by a greater fence that

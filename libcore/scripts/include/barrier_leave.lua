@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Leaving a barrier. A token that broke its round by this has half a number more
--- from then on, by which a repeated leave finds what it did.
+-- Leaving a barrier. A token that broke its round by this gets one half added to its
+-- number, so that a repeated leave finds that it was done.
 --@include entry
 --@include barrier
 

@@ -13,14 +13,14 @@ local function check_entry(text, kinds, client, token, permits)
   end
 end
 
--- Whether the client's liveness was extended a moment ago: then this call can leave it.
+-- Whether the client's liveness was extended a moment ago: then this call need not extend it.
 local function is_fresh(live, client, now, liveness)
   local left = tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
   return left > liveness * 5 / 6 and left <= liveness
 end
 
 -- A retry keeps its place. Dead clients are removed here, because a busy name
--- would otherwise collect all that ever came. stamp: the caller's own ticket, or
+-- would otherwise collect all clients that ever waited. stamp: the caller's own ticket, or
 -- nil. Returns the greatest ticket that there was before.
 local function enqueue(wait, live, text, client, now, liveness, stamp)
   local last = redis.call("ZREVRANGE", wait, "0", "0", "WITHSCORES")

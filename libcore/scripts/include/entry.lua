@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A place in the wait queue, packed by its client:
+-- An entry of a wait queue, as its client has encoded it:
 --   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
 -- <waiter> is its id with the secret that a message for it must repeat.
 -- kind: e candidate, o observer, p permits, q consumer, r reader, w to be woken,

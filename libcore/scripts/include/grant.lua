@@ -45,9 +45,9 @@ end
 -- own: the token of the request that runs this script, or nil. If its entry is
 -- served, the reply says so: it gets no message, and at once its full lease.
 -- share: "open" when a hold of ours has just ended, so that it may be the turn of other
--- libraries (see pollers.lua); "wake" when a waiter has left that may be the one that is
--- to come back after it; nil otherwise. Grants nothing while they have it, nor while the
--- record has no fence that can rise.
+-- libraries (see pollers.lua); "wake" when a waiter has left that may have been woken to
+-- acquire after their turn, so that the next one has to be woken; nil otherwise. Grants
+-- nothing in their turn, nor while the record has no fence that can rise.
 -- Returns more (see walk_wait_queue), denied, for `own` the fence and the lease,
 -- whether a waiter was served that holds alone, and for how many ms the name is kept free.
 local function grant(at, grant_ms, limit, liveness, mode, own, share)

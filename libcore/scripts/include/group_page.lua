@@ -3,7 +3,7 @@
 --@include group_version
 --@include number
 
--- The ids in `changed` or `gone` behind version `from`, up to `to`, at most `count`; and
+-- The ids in `changed` or `gone` after version `from`, up to `to`, at most `count`; and
 -- the version that they reach, `to` if these are all.
 local function ids_between(key, from, to, count)
   local ids = redis.call("ZRANGEBYSCORE", key, string.format("(%.0f", from),
@@ -15,10 +15,11 @@ local function ids_between(key, from, to, count)
 end
 
 -- The changes after version `cursor`, at most `count` of either kind, in the order
--- of their versions; the next page may begin with some of them again. `base` is a version of which the caller knows the whole state,
--- or will when it has reached the end. Changes after base that the server cannot
--- return any more make it begin again, with all members and the present version
--- as base. `more`: there may be further changes that are not in the version yet.
+-- of their versions; the next page may begin with some of them again. `base` is a version
+-- of which the caller has the whole state, or will have when it has reached the end. If
+-- some changes after base are no longer kept, the reading begins again, with all members
+-- and the present version as base. `more`: there may be further changes that are not in
+-- the version yet.
 -- Returns {full, base, reached, more, n, then n ids, n values, and the ids that left}.
 local function read_page(code, cursor, base, count, more)
   local version, floor = read_version()

@@ -29,8 +29,9 @@ end
 
 -- Nobody is notified when a foreign holder releases, and one that takes the name again
 -- at once leaves it free for a fifth of a millisecond. So the client of the first waiter
--- looks more often than the others, least often at long holds. Returns what takes the
--- place of `ours` in a reply: 0, or minus the ms after which that client looks again.
+-- looks more often than the others, but less often the longer the hold lasts. Returns the
+-- value that takes the place of `ours` in a reply: 0, or minus the ms after which that
+-- client looks again.
 local function look_again(wait, client, seen_ms)
   local first = redis.call("ZRANGE", wait, "0", "0")[1]
   if first and string.match(first, "^%d+ %S+ (%S+) ") == client then

@@ -11,8 +11,8 @@ local function check_types()
 end
 
 -- After a change: wake the observers, and each asks for the new state. All
--- entries leave the wait queue, so a refresh says GONE to observers that this
--- did not reach, and to those behind the bound.
+-- entries leave the wait queue, so a refresh returns GONE for observers that
+-- this did not reach, and for those behind the bound.
 local function tell_observers(limit)
   local entries = redis.call("ZRANGE", place.seen, 0, limit * 16 - 1)
   for _, text in ipairs(entries) do

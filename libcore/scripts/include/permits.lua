@@ -16,9 +16,9 @@ local function put_permits(key, token, permits, until_ms)
   redis.call("ZADD", key, unpack(pairs_of))
 end
 
--- Both keys outlive the longest lease by a day. The scores say which holds are over, and the
--- script that removes these there removes them from the record as well. So a hold that nobody
--- released must not vanish from here before.
+-- Both keys outlive the longest lease by a day. The scores show which holds have ended, and
+-- the script that removes these from the zset removes them from the record as well. So the
+-- zset must not expire while it has a hold that nobody released.
 local function keep_semaphore(key, record, ms, until_ms)
   local latest = tonumber(redis.call("ZREVRANGE", key, "0", "0", "WITHSCORES")[2]) or ms
   local left = math.max(latest, until_ms) - ms

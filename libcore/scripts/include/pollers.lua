@@ -6,8 +6,8 @@
 --
 -- The record's field `polled` is `<first> <last> <open>`, in server ms: when a foreign
 -- holder was seen first since our last grant, and last, and until when the name is kept
--- free. That time binds whoever would grant the name, and runs out by itself. `poller`
--- is `<since> <value>`: the foreign holder, and when it was seen first.
+-- free. Until then no script of ours grants the name; that ends by itself. `poller` is
+-- `<since> <value>`: the foreign holder, and when it was seen first.
 --
 --     theirs     | free | ours, as long as theirs | free | theirs       |
 --        first  last                               open -->  first     last

@@ -2,8 +2,8 @@
 -- Write the mark of a grant, see given.lua.
 --@include given
 
--- most: table {key, fence} of ilk:quorum:max. The hold of a reserved vote may never be
--- confirmed, so the node's greatest fence is raised here.
+-- most: table {key, fence} of ilk:quorum:max. The hold of a reserved vote may remain
+-- unconfirmed, so the node's greatest fence is raised here.
 local function set_mark(record, most, given, mark)
   local text = string.format("%.0f", given)
   local held = mark == CONFIRMED and text or mark == RESERVED and "-" .. text or ""

@@ -2,7 +2,7 @@
 -- The waiters of a signal. wait is a zset ticket -> entry, in which
 --   2 s <client> <waiter> ...
 -- is one wait; an earlier version's begins with 1, and acknowledges nothing. live
--- contains until when a client counts as alive. The secret in <waiter> is for wakes;
+-- contains until when a client counts as alive. The secret in <waiter> is for wake-ups;
 -- that for signals is in crowd (crowd.lua).
 -- given is a hash <client> s<id> -> signal, the signals that were sent to one
 -- waiter and not acknowledged yet, each as its message behind `1 signal `.

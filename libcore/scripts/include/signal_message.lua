@@ -5,8 +5,8 @@
 --@include now
 --@include try_publish
 
--- How many waiters an earlier copy of this signal reached; nil for a new one. And what
--- `sent` has.
+-- Returns how many waiters an earlier copy of this signal reached, nil for a new one; and
+-- the text of `sent`.
 local function reached_before(sent, id)
   local text = redis.call("GET", sent) or ""
   local past, reached = string.match(text, "^(%S+) (%d+)$")

@@ -54,7 +54,7 @@ local function signal_entries(from, last)
     return nil
   end
   for i, client in ipairs(clients) do
-    -- First this, which a full server allows, and with it the write that follows.
+    -- ZREM comes first: a server out of memory allows it, and then the write that follows.
     redis.call("ZREM", wait, unpack(entries[client]))
     set_crowd(crowd, client, crowds[i][1] - #entries[client], crowds[i][2])
   end

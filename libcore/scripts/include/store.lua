@@ -5,7 +5,7 @@
 --     last       the greatest timestamp that was given
 --     ring       the servers that keep the store, where it is several (store_place.lua)
 --     decided:<id>  the timestamp of a transaction over several servers that is committed,
---                until all of them know
+--                until all of them have finished it
 --   done         zset `c <id>` (committed) or `a <id>` (aborted) -> the timestamp, or the
 --                time of the abort
 --   a key        hash {read, versions, cut, intent, intended, <timestamp>...}

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Whether a transaction may write its keys: nobody later has read or written one.
+-- Whether a transaction may write its keys: no later transaction has read or written one
+-- of them.
 --@include store_key
 
 -- The argument of the key with this index, `first` being that of the first key.

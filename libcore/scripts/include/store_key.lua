@@ -11,8 +11,7 @@ local function read_key(key)
   return tonumber(field[1] or 0) or 0, field[2] or "", tonumber(at), id
 end
 
--- The greatest timestamp of the versions, and its digits; nil without one. They are 16
--- at most.
+-- The greatest timestamp of the versions, and its digits, 16 at most; nil without one.
 local function newest(versions)
   local digits_of = string.match(string.sub(versions, -17), "%d+$")
   return tonumber(digits_of), digits_of

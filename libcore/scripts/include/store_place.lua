@@ -19,7 +19,7 @@ local function place_at(index)
   place.number, place.count, place.list = tonumber(number), tonumber(count), list
 end
 
--- The error when other servers keep the store, or nil. A new store gets these.
+-- The error when other servers keep the store, or nil. A new store is kept by these.
 local function differs(store)
   local field = redis.call("HMGET", store, "ring", "last")
   if (field[1] or "") == place.list then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The lock is free, but somebody waits, or it is kept free: for lock_acquire.lua, whose
--- variables these are. It goes to the first who waits, which may be the caller. Returns
--- the reply; or nil and 1 if somebody has the lock now, else 0.
+-- variables these are. It goes to the first waiter, which may be the caller. Returns the
+-- reply; or nil and 1 if somebody has the lock now, else 0.
 --@include grant
 
 local function take_turn()

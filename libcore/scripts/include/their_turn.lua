@@ -2,9 +2,9 @@
 -- When a release leaves the name free for other libraries, see pollers.lua.
 --@include kept_free
 
--- Our turn is as long as theirs was, but not shorter than TURN_LEAST_MS, so that the name
--- is idle for a fifth of the time at most. If nobody took the name in the last time that
--- was left to them, our next turn lasts four such times.
+-- Our turn is as long as theirs was, but TURN_LEAST_MS at least and TURN_MOST_MS at most.
+-- If nobody took the name in the last FREE_MS that were left to them, our next turn lasts
+-- four times FREE_MS, so that the name is then idle for a fifth of the time at most.
 local TURN_LEAST_MS, TURN_MOST_MS, FORGET_MS = 150, 5000, 60000
 
 local function is_their_turn(polled, ms)

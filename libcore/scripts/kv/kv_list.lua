@@ -1,7 +1,7 @@
 --@script kv_list keys=1 args=2
 --@reply STATE s *
 -- SPDX-License-Identifier: MIT
--- The records of values that a server has, some at a time.
+-- List the records of values that a server has, some at a time.
 -- KEYS ilk:kv:node, which is not read: a script has a key
 -- ARGV cursor of SCAN ('0' begins), how many keys to look at
 -- returns {STATE, the next cursor ('0': these were the last), their keys}

@@ -2,7 +2,7 @@
 --@reply WRITTEN
 --@reply STALE i
 -- SPDX-License-Identifier: MIT
--- All servers of a deleted key know that: let its version end after a time.
+-- Let the version of a deleted key expire, once all of its servers have the deletion.
 -- KEYS record
 -- ARGV version, token
 -- returns {WRITTEN} | {STALE, the version that is there instead (0: none)}

@@ -6,7 +6,7 @@
 -- Take the lock if it is free and nobody waits, else join the wait queue.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
---   entry ('': do not wait), client; if need be barge 0|1, liveness ms, grant ms, limit
+--   entry ('': do not wait), client; optional: barge 0|1, liveness ms, grant ms, limit
 -- returns {HELD, lease left, fence, now us}
 --   | {QUEUED | BUSY, holder's pttl (-2 free, -1 no expiry), now us, ours}
 -- A retry under the same token finds the hold that it has, and a retried entry keeps its

@@ -4,7 +4,7 @@
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
 -- Extend a client's liveness, grant a free lock to the next, and return the
--- state of each of the client's waiters. A waiter's claim at expiry is this too.
+-- state of each of the client's waiters. A waiter's claim at expiry runs this script, too.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), holder's pttl, now us, ours,

@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 -- Release the lock and grant it to the first waiter.
 -- KEYS lock, fence, wait, live, readers
--- ARGV token; if need be barge 0|1 (wake the first, grant nothing), liveness ms, grant
+-- ARGV token; optional: barge 0|1 (wake the first, grant nothing), liveness ms, grant
 --   ms, limit
 -- returns RELEASED | {RELEASED, more, denied}
 --   | {LOST, born, broken}: see include/evidence.lua

@@ -19,8 +19,8 @@
 --   | {BUSY, holder's pttl, now us, ours}
 --   | {REFUSED, ms until the node may be taken in, -1 that nobody has joined}
 -- A retry under the same token finds the vote, and a retried entry keeps its
--- place. A late copy takes a free vote, which nobody confirms, until its lease ends;
--- a late copy with a mark is a holder's lost time as well.
+-- place. A late copy takes a free vote, which nobody confirms, until its lease ends. If
+-- it has a mark, no other client can get that vote before: it costs the time of a hold.
 -- The stamp is the least fence of a vote that is granted at once, in place of the
 -- node's clock, so that nodes with the same past give the same fence.
 --@include no_fence

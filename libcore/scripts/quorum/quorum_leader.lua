@@ -2,8 +2,8 @@
 --@reply STATE i i i i i s s s i *
 --@reply REFUSED i
 -- SPDX-License-Identifier: MIT
--- Read what one node of a quorum knows about who leads; an observer waits for the
--- node's next change.
+-- Read what one node of a quorum has on record about the leader; an observer waits for
+-- the node's next change.
 -- KEYS leader, fence, wait, live, value, seen, ilk:quorum:node
 -- ARGV count, entry of an observer ('' does not wait), client, liveness ms
 -- returns {STATE, term, version of the value, 0 (nobody has the vote) | 1 (it is

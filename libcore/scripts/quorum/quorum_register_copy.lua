@@ -2,7 +2,7 @@
 --@reply STATE i i i i i i s s
 --@reply REFUSED
 -- SPDX-License-Identifier: MIT
--- All that a node knows of a register, for one that returns.
+-- Return all that a node has on record of a register, for a node that returns.
 -- KEYS register, ilk:quorum:acceptor
 -- ARGV list
 -- returns {STATE, the promised ballot, the accepted ballot, version, 1 if there is a

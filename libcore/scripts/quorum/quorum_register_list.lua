@@ -2,7 +2,7 @@
 --@reply STATE s *
 --@reply REFUSED
 -- SPDX-License-Identifier: MIT
--- The registers that a node keeps, some at a time.
+-- List the registers that a node keeps, some at a time.
 -- KEYS ilk:quorum:acceptor
 -- ARGV list, cursor of SCAN ('0' begins), how many keys to look at
 -- returns {STATE, the next cursor ('0': these were the last), their keys}

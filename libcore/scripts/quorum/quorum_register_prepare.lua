@@ -3,7 +3,7 @@
 --@reply STALE i i
 --@reply REFUSED
 -- SPDX-License-Identifier: MIT
--- Promise to accept nothing for a register under a lesser ballot, and say what is
+-- Promise to accept nothing for a register under a lesser ballot, and return what was
 -- accepted.
 -- KEYS register, ilk:quorum:acceptor
 -- ARGV list, counter, proposer

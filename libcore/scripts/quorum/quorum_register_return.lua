@@ -2,7 +2,7 @@
 --@reply WRITTEN
 --@reply REFUSED
 -- SPDX-License-Identifier: MIT
--- Give a node that returns what another one knows of a register. It keeps the greatest
+-- Give a node that returns what another one has of a register. It keeps the greatest
 -- promise, and the state that was accepted under the greatest ballot.
 -- KEYS register, ilk:quorum:node, ilk:quorum:acceptor
 -- ARGV nonce, list, the promised ballot: counter, proposer; the accepted ballot: the

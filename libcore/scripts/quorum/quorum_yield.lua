@@ -4,8 +4,8 @@
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- Hand this node's vote to the first of its wait queue if that one has an earlier
--- stamp, and go back into the queue. A client sends this to each node that it has
--- when they are too few for a majority.
+-- stamp, and go back into the queue. A client whose votes are too few for a majority
+-- sends this to each node that it has the vote of.
 -- KEYS lock, fence, wait, live, readers (of an election value, which is not used)
 -- ARGV token, entry, client, liveness ms, stamp, grant ms, limit
 -- returns {HELD, lease left, given, now us} (it has kept the vote, or has it under a

@@ -1,7 +1,7 @@
 --@script recipes_delay keys=1 args=2
 --@reply WRITTEN
 -- SPDX-License-Identifier: MIT
--- Put a task into a zset, to be due after a delay of the server's clock.
+-- Put a task into a zset, to be due after a delay by the server's clock.
 -- KEYS queue    ARGV delay in ms (may be negative), task
 -- returns {WRITTEN}
 -- A retry delays the same task by the time in between. A late copy would put it

@@ -3,7 +3,7 @@
 --@reply BUSY
 -- SPDX-License-Identifier: MIT
 -- Become or stay the master: the counter counts the tenures, as in the
--- document, and always has an expiry; the record names the master.
+-- well-known function, and always has an expiry; the record names the master.
 -- KEYS counter, record    ARGV identity, token, the caller's selector (0: not
 --                         the master before), tenure in ms
 -- returns {HELD, selector} | {BUSY}
@@ -31,7 +31,7 @@ if value ~= 0 then
   local apart = left - redis.call("PTTL", record)
   local ours = owned and owned:sub(#token + 1) == identity and selector > 0
   if left == -1 then
-    -- A program that follows the document died before it set the expiry.
+    -- A program with the hand-written function died before it set the expiry.
     redis.call("PEXPIRE", counter, tenure)
     ours = false
   end

@@ -3,8 +3,8 @@
 --@reply BUSY
 -- SPDX-License-Identifier: MIT
 -- A permit of the fair semaphore: purge, count and insert in one step, by the
--- server's clock. The formats are the document's: seconds with a fraction in
--- the semaphore, the counter's value in the owners.
+-- server's clock. The formats are those of the well-known function: seconds with
+-- a fraction in the semaphore, the counter's value in the owners.
 -- KEYS semaphore, owners, counter    ARGV identifier, limit, timeout in ms
 -- returns {HELD} | {BUSY}: the limit is reached
 -- A retry finds its identifier among the owners. A late copy would hold a

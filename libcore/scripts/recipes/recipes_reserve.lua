@@ -5,7 +5,7 @@
 -- Take the next message of raw lists, in the order of the lists, and park it in
 -- a list of this consumer's until it is settled.
 -- KEYS for each: queue, this consumer's parked, consumers
--- ARGV consumer, ms by which it shows up again, longest value that can be read
+-- ARGV consumer, ms within which it reserves again, longest value that can be read
 -- returns {HELD, which list, value, gone} | {EMPTY, gone}; gone: pairs of a
 -- list's number and a consumer of it that died, see recipes_recover. Lists
 -- count from 0.

@@ -3,9 +3,9 @@
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- End the delivery of a parked message: done, given back, or dead.
--- KEYS queue, this consumer's parked, dead letters, once
+-- KEYS queue, this consumer's parked, dead messages, once
 -- ARGV token, what to do (done, back or dead), the message
--- returns {RELEASED} | {LOST}: other consumers believed this one dead and have
+-- returns {RELEASED} | {LOST}: other consumers considered this one dead and have
 -- recovered the message
 -- A retry finds its own answer. A late copy finds the message gone, unless an
 -- equal one is parked then.

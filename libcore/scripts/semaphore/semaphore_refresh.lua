@@ -4,7 +4,7 @@
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
 -- Extend a client's liveness, grant free permits, and return the state of each
--- of the client's waiters. A waiter's claim at expiry is this too.
+-- of the client's waiters. A waiter's claim at expiry runs this script, too.
 -- KEYS semaphore, fence, wait, live
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), ms until a lease ends, now us,

@@ -10,7 +10,7 @@
 --   then n entries; again 1: signals that were given to these entries are sent
 --   once more, because the inbox was opened anew
 -- returns {FREE, -1, now us, 1, then for each entry QUEUED, 0, 0}: what a
---   refresh of a lock returns when nothing is held and nothing to be granted
+--   refresh of a lock returns when nothing is held and nothing is to be granted
 -- A retry or a late copy does the same again.
 --@include now
 --@include liveness

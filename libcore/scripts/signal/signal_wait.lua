@@ -10,7 +10,7 @@
 -- returns {QUEUED, now us, then the ticket in each list} | {BUSY}
 -- A retry finds its entries and returns the same tickets. Where a signal was given
 -- to it meanwhile, the signal is sent once more, and no entry is added. A late copy adds the
--- entry of a wait that is over; its client passes a signal to it on.
+-- entry of a wait that is over; its client passes on a signal that the entry gets.
 --@include now
 --@include liveness
 --@include number

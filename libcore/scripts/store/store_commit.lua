@@ -11,8 +11,8 @@
 --   its place (else ''), a number that a timestamp rises above, then for each key
 --   `v<value>` or `d`
 -- returns {WRITTEN, timestamp}
---   | {STALE, timestamp}: a later transaction, at the latest this one, has read or written
---     one of the keys
+--   | {STALE, timestamp}: a later transaction has read or written one of the keys, or has
+--     an intent there; the timestamp is the greatest of these
 --   | {GONE}: it took longer than former versions are kept
 --   | {REFUSED}: store_outcome has aborted it
 --   | {BUSY, timestamp, id}: an earlier transaction over several servers has an intent

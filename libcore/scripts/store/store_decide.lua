@@ -2,11 +2,11 @@
 --@reply WRITTEN
 --@reply REFUSED
 -- SPDX-License-Identifier: MIT
--- The decision on a commit over several servers, which all have its intents. This server,
--- to which the ring gives the transaction's id, is the one that decides: committed, unless
--- somebody has aborted it. That is remembered for 10 minutes, so one that comes later than
--- transactions last is aborted: its client was frozen, and others may have dropped its
--- intents long ago.
+-- Decide a commit over several servers, after all of them have its intents. Only this
+-- server decides, because the ring gives it the transaction's id. It commits, unless
+-- somebody has aborted the transaction. An abort is remembered for 10 minutes only, so a
+-- request that comes later than a transaction may last aborts: its client was frozen, and
+-- others may have dropped its intents long ago.
 -- KEYS done, store
 -- ARGV id, timestamp, place
 -- returns {WRITTEN}: it is committed | {REFUSED}: it is aborted

@@ -1,8 +1,8 @@
 --@script store_forget keys=1 args=1
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- All servers know that a transaction was committed: nobody will ask again. Only the one
--- that has committed it sends this.
+-- Forget a decision, because all servers have finished the transaction and nobody will ask
+-- again. Only the client that has committed it sends this.
 -- KEYS store
 -- ARGV id
 -- returns {GONE}

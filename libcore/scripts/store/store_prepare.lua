@@ -6,14 +6,14 @@
 --@reply BUSY i s
 -- SPDX-License-Identifier: MIT
 -- The first phase of a commit over several servers: this one writes an intent for each of
--- its keys, or for none. It then waits for the decision, however long that takes.
+-- its keys, or for none. The intents stay until the decision, however long that takes.
 -- KEYS store, done, then the keys that the transaction writes here
 -- ARGV id, timestamp (0: it has read nothing, and gets one), place, a number that a
 --   timestamp rises above, then for each key `v<value>` or `d`
 -- returns {WRITTEN, timestamp}, also when the intents are there, or the transaction has
 --     been committed
---   | {STALE, timestamp}: a later transaction, at the latest this one, has read or written
---     one of the keys
+--   | {STALE, timestamp}: a later transaction has read or written one of the keys, or has
+--     an intent there; the timestamp is the greatest of these
 --   | {GONE}: it took longer than former versions are kept
 --   | {REFUSED}: it was aborted
 --   | {BUSY, timestamp, id}: an earlier transaction has an intent

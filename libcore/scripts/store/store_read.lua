@@ -4,8 +4,8 @@
 --@reply GONE
 --@reply BUSY i s
 -- SPDX-License-Identifier: MIT
--- Read a key as of a transaction's timestamp. Nobody with an earlier one may write it
--- from then on.
+-- Read a key as of a transaction's timestamp. No transaction with an earlier one may write
+-- it from then on.
 -- KEYS store, key
 -- ARGV timestamp (0: the transaction has none yet, and gets one), for one of several
 --   servers its place (else ''), a number that a timestamp rises above
@@ -13,8 +13,9 @@
 --   | {STALE}: the version is no longer kept
 --   | {GONE}: the transaction took longer than former versions are kept
 --   | {BUSY, timestamp, id}: an earlier transaction over several servers has an intent
--- A retry or a late copy without a timestamp gets another one, which nobody uses. It is
--- taken for a later reader, so the transaction may be refused for it, and begins again.
+-- A retry or a late copy without a timestamp gets another one. Nobody uses that of a late
+-- copy, but it counts as a later read: because of it the transaction may be refused, and
+-- begins again.
 --@include replicate_effects
 --@include store_timestamp
 --@include store_key
