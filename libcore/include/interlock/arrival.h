@@ -21,7 +21,7 @@ typedef struct ilk_arrival ilk_arrival;
  * How many signals it has: 1, or one for each handle of
  * ilk_signal_wait_all().
  *
- * @param arrival  what a wait has brought; NULL yields 0
+ * @param arrival  the result of a wait; NULL yields 0
  * @return their number
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -30,7 +30,7 @@ ILK_API size_t ilk_arrival_count(const ilk_arrival *arrival);
 /**
  * Which handle of the wait the i-th signal belongs to.
  *
- * @param arrival  what a wait has brought
+ * @param arrival  the result of a wait
  * @param index    0 to ilk_arrival_count() - 1
  * @return the handle's index in the wait, from 0; -1 beyond the end
  * Threads: immutable. Blocks: no. Since: 0.1
@@ -41,7 +41,7 @@ ILK_API int32_t ilk_arrival_which(const ilk_arrival *arrival, size_t index);
  * The name that the i-th signal was sent to. With a pattern it differs from
  * the handle's.
  *
- * @param arrival       what a wait has brought
+ * @param arrival       the result of a wait
  * @param index         0 to ilk_arrival_count() - 1
  * @param[out] out_len  its bytes; may be NULL
  * @return NUL-terminated bytes; NULL beyond the end
@@ -54,7 +54,7 @@ ILK_API const char *ilk_arrival_name(const ilk_arrival *arrival, size_t index,
 /**
  * The data of the i-th signal.
  *
- * @param arrival       what a wait has brought
+ * @param arrival       the result of a wait
  * @param index         0 to ilk_arrival_count() - 1
  * @param[out] out_len  its bytes; may be NULL
  * @return NUL-terminated bytes, any bytes; NULL beyond the end

@@ -7,8 +7,9 @@
  * threads, and up to three more once threads often call at the same time; one
  * that receives wake-ups, at the first wait, and one more for each replica in
  * `listen`; one for renewals, at the first renewal; one for all started
- * operations (op.h). A background thread, the keeper, is started with the first
- * wait or the first hold that is renewed.
+ * operations (op.h). The first of these starts a background thread, the keeper:
+ * a wait, a lease that is renewed, a started operation, a release whose reply
+ * is not waited for.
  *
  * After fork(), calls in the child return ILK_EFORKED and send nothing until
  * ilk_client_reopen() gives the child connections of its own.
@@ -108,8 +109,8 @@ typedef enum ilk_node_state {
 
 /** Whether a node of a quorum keeps registers. */
 typedef enum ilk_node_registers {
-    ILK_REGISTERS_UNKNOWN = 0, /**< it has not said */
-    ILK_REGISTERS_NONE = 1,    /**< none, as no other node of the quorum */
+    ILK_REGISTERS_UNKNOWN = 0, /**< not known yet */
+    ILK_REGISTERS_NONE = 1,    /**< none: no node of the quorum keeps any yet */
     ILK_REGISTERS_KEPT = 2,    /**< it keeps them */
     /** it has lost them, and takes no part until it is taken in again; see
      *  ilk_client_adopt_node() */
@@ -133,7 +134,7 @@ typedef struct ilk_node_stats {
     int64_t in_flight; /**< commands without a reply now */
     int64_t granted;   /**< votes granted */
     int64_t confirmed; /**< votes confirmed, renewals included; a hold may begin
-                            without */
+                            without one */
     int64_t refused; /**< votes refused: it was restarted or wiped meanwhile */
     int64_t lost;    /**< votes that were gone when they were confirmed */
     /** microseconds to the last reply; -1 without one */
@@ -146,10 +147,10 @@ typedef struct ilk_node_stats {
     char error[ILK_ERROR_MAX]; /**< the last failure; "" without one */
     int32_t registers;         /**< an ilk_node_registers */
     int32_t adopting;          /**< 1 while this client takes it in again */
-    /** copies of registers that it got from other nodes, by this client: one from
-     *  each of several */
+    /** copies of registers that this client took to it from other nodes; each
+     *  register comes from several of them */
     int64_t copied;
-    /** why it keeps no registers, or is not taken in; "" when it does */
+    /** why it keeps no registers, or is not taken in; "" when it keeps them */
     char registers_error[ILK_ERROR_MAX];
 } ilk_node_stats;
 
@@ -182,7 +183,8 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  *
  * With `min_replicas=N` an acquire of a lock, semaphore or election returns
  * when N replicas have acknowledged the hold. If they do not within a second, it
- * gives the hold back and tries again until its deadline, then ILK_ENOQUORUM.
+ * gives the hold back and tries again. After its deadline it returns
+ * ILK_ENOQUORUM.
  *
  * `listen` is `host[:port],...`, up to 7 replicas of the server, with the same
  * login and, for `rediss://`, over TLS. The client then receives wake-ups and
@@ -212,7 +214,8 @@ ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EFORKED
  * Threads: any thread. Blocks: until the keeper has ended, a few ms, or 200 ms
- * where waits have ended and the server does not answer. Since: 0.1
+ * where waits have ended and the server does not answer; up to 5 s for the last
+ * user of an embedded server, which it stops. Since: 0.1
  */
 ILK_API ilk_status ilk_client_close(ilk_client *client, ilk_error *err);
 
@@ -357,9 +360,9 @@ ILK_API ilk_status ilk_client_get_node_stats(ilk_client *client, size_t index,
  * is new, its data was wiped, or another server has its place. The others go on
  * meanwhile. `adopting` in ilk_client_get_node_stats() is 1 until it has ended;
  * then `registers` is ILK_REGISTERS_KEPT, or `registers_error` says why not. As
- * long as it is 1, what lacks is waited for, such as nodes that cannot be reached:
- * of N nodes, the smallest majority M and this one, N - M + 1 others must keep
- * registers.
+ * long as it is 1, the client tries again, for example until enough nodes can
+ * be reached: of N nodes, N - M + 1 others must keep registers, where M is the
+ * smallest majority.
  *
  * A node that was restored from a backup does not look like one that has lost
  * something: delete its key `ilk:quorum:acceptor` first.

@@ -5,12 +5,13 @@
  *
  * A member has an id, some data that all can read, and a lease that the client
  * renews in the background. A member whose process ends or hangs is out of the
- * group when its lease has ended: who lists or watches the group removes it then.
+ * group when its lease has ended: the next call that lists or watches the group
+ * removes it.
  *
- * A handle of a group is one watcher: ilk_group_watch() returns what changed since
- * it returned last, the first time everybody. Any number of changes in quick
- * succession may come as one; a member that left and joined again in between comes
- * as both.
+ * A handle of a group is one watcher: ilk_group_watch() returns all members the
+ * first time, and then what has changed since its last return. Any number of
+ * changes in quick succession may come as one; a member that left and joined
+ * again in between comes as both.
  *
  * A member is identified by the token of its ilk_member_join(), not by its id.
  * So a process that was frozen beyond its lease cannot update or remove the member
@@ -134,8 +135,9 @@ ILK_API ilk_status ilk_group_watch(ilk_members **out, ilk_group *group,
                                    int64_t timeout_ms, ilk_error *err);
 
 /**
- * Start ilk_group_watch(). ilk_op_members() returns the result. Changes that an
- * operation has got and nobody fetched are gone with it.
+ * Start ilk_group_watch(). ilk_op_members() returns the result. If the
+ * operation is freed before its changes were fetched, no later call returns
+ * them.
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param group       the handle

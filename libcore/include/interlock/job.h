@@ -316,9 +316,9 @@ ILK_API ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch,
 
 /**
  * How many of them could not be finished because their reservation had ended.
- * Those of an acknowledgement that was sent again because a reply was missing, and
- * came after the end of the lease, are not counted: its first copy may have been in
- * time.
+ * An acknowledgement may be sent again because a reply was missing, and arrive
+ * after the end of the lease. Its messages are not counted, because its first
+ * copy may have been in time.
  *
  * @param batch  the batch; NULL yields 0
  * @return their number

@@ -7,8 +7,9 @@
  * each value is on `copies` of them, those that follow its key on a ring of
  * consistent hashing (ring.h, layout ketama). A put has succeeded when `write` of
  * them have it, a get asks until `read` of them have replied, and the newest
- * value of those is the answer. With read + write > copies, a get meets every put
- * that has succeeded before. With one server there is one copy.
+ * value of those is the answer. With read + write > copies, a get takes every
+ * put into account that has succeeded before. With one server there is one
+ * copy.
  *
  * A version is a clock in microseconds that never goes back (Kulkarni and others,
  * "Logical Physical Clocks", 2014): a put first reads the versions at `read`
@@ -22,7 +23,8 @@
  * later. So a server that was away gets what it has missed when it is read, or by
  * ilk_kv_move(). A deleted key keeps its version until all of its servers have it, and
  * for 7 days more. A server that was away for longer, or was wiped, or is new, gets what is
- * written, and its replies do not count until ilk_kv_move() has gone through.
+ * written, and its replies do not count until a pass of ilk_kv_move() has
+ * ended.
  *
  * Keys: `ilk:kv:{name}/KEY` for each key (of a name with a `}` `ilk:kv=name/KEY/BYTES`,
  * with the number of the key's bytes), `ilk:kv:once:{name}` on a single server, and
@@ -271,8 +273,8 @@ ILK_API ilk_status ilk_kv_delete_start(ilk_op **out, ilk_kv *kv,
  * that only such a server has was deleted meanwhile, and is removed.
  *
  * @param client    a client of several servers (`?ring`), or of one
- * @param progress  where it is; zeros, but the size, begin. It may be copied and
- *                  kept: another process that goes on with it goes on there.
+ * @param progress  where it is; a pass begins with all zeros but the size. It
+ *                  may be copied and kept: another process can go on there.
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EINVAL; ILK_EUNSUPPORTED (the store behind the URL keeps no such
  *         values); ILK_ENOQUORUM (a server cannot be reached: the same step may be

@@ -174,9 +174,9 @@ ILK_API ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock,
  * As ilk_lock_release(), without waiting for the reply. The command is sent at
  * once, ahead of everything that this client sends later for the same name (but an
  * acquire of several names at once may overtake it, unless the name is the first of
- * them in the order of their bytes). The next call for that name reads the reply, or one for another name 20 ms later. This
- * saves a round trip; until then the caller does not know whether the release
- * succeeded.
+ * them in the order of their bytes). The next call for that name reads the
+ * reply; so does a call for another name, from 20 ms on. This saves a round
+ * trip; until then the caller does not know whether the release succeeded.
  *
  * If the reply says that the hold had been lost before, the next acquire on
  * this handle returns ILK_ELOST, once, and acquires nothing. If no reply

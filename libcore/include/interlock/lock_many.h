@@ -172,7 +172,7 @@ ILK_API int32_t ilk_lock_many_held(const ilk_lock_many *many);
  * Time until the local deadline; see ilk_lock_remaining_ms().
  *
  * @param many  the handle; NULL yields 0
- * @return milliseconds; 0 when not held or not sure any more
+ * @return milliseconds; 0 when not held, or no longer certain
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_lock_many_remaining_ms(const ilk_lock_many *many);

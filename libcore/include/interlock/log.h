@@ -28,10 +28,10 @@ typedef enum ilk_log_level {
 } ilk_log_level;
 
 /**
- * Receives the lines of the log. It is called in the thread in which the line
- * arises: the keeper of a client, or a thread that called the library. The
+ * Receives the lines of the log. It is called in the thread that writes the
+ * line: the keeper of a client, or a thread that called the library. The
  * library may hold mutexes meanwhile, so the callback must not call the
- * library and must not wait for a thread that does; it had better queue the
+ * library and must not wait for a thread that does; it should queue the
  * line and return.
  *
  * user: what was given with the callback. level: an ilk_log_level. text: one
@@ -41,9 +41,9 @@ typedef void (*ilk_log_callback)(void *user, int32_t level, const char *text);
 
 /**
  * Set the process' callback for lines of this level and graver ones. It takes
- * the place of the one before; NULL removes it. A call that began before in
- * another thread may still be running when this function returns, so `user`
- * stays valid for it.
+ * the place of the one before; NULL removes it. A call of the former callback
+ * in another thread may still be running when this function returns, so its
+ * `user` must stay valid.
  *
  * @param callback  receives the lines; NULL for none
  * @param user      passed to the callback; may be NULL

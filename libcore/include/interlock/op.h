@@ -17,8 +17,8 @@
  * therefore keep fetching notifications. All operations of a client share one
  * connection.
  *
- * These block and have no `_start` form: opening and closing a client, detach,
- * workers (worker.h), recipes.h and server.h.
+ * These block and have no `_start` form: opening, reopening and closing a
+ * client, detach, ilk_list_next(), workers (worker.h), recipes.h and server.h.
  *
  * While the server is away, the end of an operation, and of the blocking call,
  * depends on what it does:
@@ -30,7 +30,8 @@
  *     of events, latches and barriers, and ack, nack and bury of messages are
  *     tried again until the client's reply timeout. Then they end with ILK_ECONN
  *     or ILK_ETIMEOUT.
- *   - Checks of a lock, semaphore or election need no server.
+ *   - Checks of a lock, semaphore or election need the server only after the
+ *     local deadline.
  *   - All others end with ILK_ECONN when no connection can be opened: extending,
  *     renewing, adopting, proclaiming, listening to a name, signalling, pushing,
  *     purging and requeueing, guarded values, and requests that only read.

@@ -220,8 +220,8 @@ ILK_API ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
  *         ILK_EUNKNOWN (no reply: a message may be lost); and as
  *         ilk_queue_reserve()
  * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: as ilk_queue_reserve(); and for up to 500 ms beyond timeout_ms where a reply
- * is missing, which may have a message. Since: 0.1
+ * Blocks: as ilk_queue_reserve(); and for up to 500 ms beyond timeout_ms while
+ * a reply is missing that may contain a message. Since: 0.1
  */
 ILK_API ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue,
                                  int64_t timeout_ms, ilk_error *err);
@@ -277,7 +277,7 @@ ILK_API ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param queue       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    how long it is ours; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
+ * @param lease_ms    the lease; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
  * @param[out] err    may be NULL
  * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
@@ -298,7 +298,7 @@ ILK_API ilk_status ilk_queue_reserve_start(ilk_op **out, ilk_queue *queue,
  * @param queue       the handle
  * @param max         1 to ILK_QUEUE_BATCH_MAX; waits for the first only
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    how long they are ours; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
+ * @param lease_ms    the lease; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
  * @param done        a batch of the same handle, or NULL
  * @param[out] err    may be NULL
  * @return as ilk_queue_reserve()
@@ -319,7 +319,7 @@ ILK_API ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
  * @param queue       the handle
  * @param max         1 to ILK_QUEUE_BATCH_MAX; waits for the first only
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    how long they are ours; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
+ * @param lease_ms    the lease; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
  * @param done        a batch of the same handle, which may be freed while
  *                    this runs; or NULL
  * @param[out] err    may be NULL

@@ -98,7 +98,8 @@ ILK_API ilk_status ilk_recipes_push(int64_t *out_length, ilk_client *client,
 /**
  * Take a value from a list. For FIFO order use the end opposite to the push.
  *
- * A lost reply loses no value, but a process that dies after the call does.
+ * A lost reply loses no value, but if the process dies after the call, the
+ * value is lost.
  *
  * @param[out] out     one item, or none when the list is empty
  * @param client       the client

@@ -6,8 +6,8 @@
  * own keys.
  *
  * A node has many points on a circle of hashes. A key belongs to the node of the
- * first point from the key's hash on, beyond the last point to that of the first
- * one. The layout says where the points are:
+ * first point at or after the key's hash; the last point is followed by the
+ * first one. The layout says where the points are:
  *
  * - ILK_RING_KETAMA, that of libketama and of the many clients of memcached and
  *   Redis that follow it: 40 hashes MD5("<node>-0") to MD5("<node>-39"), each of

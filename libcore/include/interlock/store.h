@@ -16,8 +16,9 @@
  * then begins a new one and reads again. A transaction that only writes gets
  * its timestamp when it commits, and is never too late.
  *
- * A snapshot is a transaction that only reads. It never waits and never keeps
- * later writers out, but what it has read keeps earlier ones out.
+ * A snapshot is a transaction that only reads. It never waits, and transactions
+ * with a later timestamp may write what it has read; those with an earlier one
+ * may not.
  *
  * The server keeps former versions of a key for 60 seconds, but at most 64 of
  * each key. A read that needs an older one is refused: ILK_ECONFLICT for a
@@ -60,7 +61,7 @@ enum {
 
 /** The end of a transaction. */
 typedef enum ilk_txn_outcome {
-    /** nobody knows any more: ilk_store_outcome() was called too late */
+    /** no longer on record: ilk_store_outcome() was called too late */
     ILK_TXN_UNDECIDED = 0,
     ILK_TXN_COMMITTED = 1, /**< all its writes are there */
     ILK_TXN_ABORTED = 2    /**< none is, and none will be */
