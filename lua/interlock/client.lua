@@ -53,8 +53,8 @@ local worker = require "interlock.worker"
 ---@field kv_move_start fun(self, after?: interlock.KVProgress): interlock.Op?, string?, integer?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
 ---@field inspect_start fun(self, name: string): interlock.Op?, string?, integer?
----@field ls fun(self, pattern?: string): string[]?, string?, integer?
----@field ls_start fun(self, pattern?: string): interlock.Op?, string?, integer?
+---@field ls fun(self, pattern?: string, kind?: string): string[]?, string?, integer?
+---@field ls_start fun(self, pattern?: string, kind?: string): interlock.Op?, string?, integer?
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
 ---@field break_lock_start fun(self, name: string, token?: string): interlock.Op?, string?, integer?
 ---@field break_election fun(self, name: string, token?: string): true?, string?, integer?

@@ -363,7 +363,7 @@ function GroupRing:refresh(timeout_ms)
 end
 
 --- Make a ring whose nodes are the ids of the members, as of its last refresh(). Lookups
---- ask nobody, and a member that joins or leaves moves only its own keys.
+--- send nothing, and a member that joins or leaves moves only its own keys.
 ---@param opts interlock.RingOptions?
 ---@return interlock.GroupRing? ring with the members of now
 ---@return string? msg

@@ -26,7 +26,7 @@ local function is_locked(info)
 end
 
 --- Ask the server whether anyone holds it, this handle or another owner. For a
---- reader's handle a writer counts, and for both kinds readers do, too.
+--- handle of either kind, a writer counts and readers count.
 ---@return boolean? locked
 ---@return string? msg
 ---@return integer? code

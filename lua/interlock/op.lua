@@ -72,7 +72,7 @@ function Op:cancel()
   return core.ilk_op_cancel(handle_of(self))
 end
 
---- End the operation, if need be, and forget it: no notification reports it.
+--- End the operation if it still runs, and forget it: no notification reports it.
 function Op:close()
   local handle = rawget(self, "_handle")
   self._handle = nil

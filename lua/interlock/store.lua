@@ -148,11 +148,13 @@ local function attempt(self, fn)
   return true, result
 end
 
--- ms. Two that refuse each other again and again would otherwise go on in step.
+-- ms; the longest pause after a conflict. Without pauses, two transactions that refuse each
+-- other again and again would go on in step.
 local PAUSE_MOST = 50
 
 --- Call fn with a transaction and commit. After a conflict it begins again with
---- another one, and after several pauses a little first: fn may run more than once.
+--- another one; after several conflicts it first pauses a little. So fn may run more
+--- than once.
 ---@param fn fun(transaction: interlock.Transaction): any
 ---@param timeout_ms number? milliseconds in which attempts begin; nil: no limit
 ---@return true? ok

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The attempts of a call that others can make vain."""
+"""The attempts of a call that is refused when another caller was first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Attempts:
         return self._end is not None and time.monotonic() >= self._end
 
     def next_pause(self) -> float:
-        """Seconds before the next attempt: none at first, then a random part of more.
+        """Seconds before the next attempt: 0 at first, then random and growing.
 
         Two that refuse each other again and again would otherwise go on in step.
 

@@ -75,7 +75,7 @@ def url_of(pool: Any) -> str:
 
 
 def encoding_of(conn: Any) -> tuple[str, str]:
-    """Return how redis-py encodes what goes over this connection, and bad characters."""
+    """Return redis-py's encoding for this connection, and its error handler."""
     pool = getattr(conn, "connection_pool", None)
     known: Mapping[str, Any] = getattr(pool, "connection_kwargs", {})
     return known.get("encoding", "utf-8"), known.get("encoding_errors", "strict")

@@ -61,10 +61,10 @@ _UNRUN = (
 
 
 def check(function: object, awaited: bool) -> None:
-    """Refuse what would run its body after the hold has ended. Raises: TypeError."""
+    """Refuse a function whose body would run after the hold. Raises: TypeError."""
     if not callable(function):
         raise TypeError(f"a handle decorates functions, got {type(function).__name__}")
-    # The object of a class may be called, and is as its method __call__.
+    # A callable object is checked by its method __call__.
     kinds = (function, type(function).__call__)
     if any(map(inspect.isgeneratorfunction, kinds)) or any(
         map(inspect.isasyncgenfunction, kinds)

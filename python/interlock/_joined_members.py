@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The members of groups that a client has in: it keeps their objects.
+"""The members with which a client is in groups: the client keeps their objects.
 
 A program that joins a group to be found there need not keep the object. A member
 that was lost is dropped when there are twice as many as were in at the last look.

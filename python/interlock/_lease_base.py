@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlock")
 
-# The C handles by the ids of their objects. When objects in a circle are collected,
+# The C handles by the ids of their objects. When a cycle of objects is collected,
 # Python may finalize a C handle before the object that refers to it; this reference
 # keeps the handle valid until the object's own finalizer has run.
 _open_handles: dict[int, Any] = {}

@@ -201,9 +201,9 @@ class Primitives:
 
         Each step looks at about 100 records of one server, and yields how far the
         pass has come. Gets and puts go on meanwhile; a program that pauses between
-        two steps leaves the servers more room for them. ``after`` is what another
-        pass has yielded last, in this process or another: this one goes on there.
-        With one server there is nothing to do.
+        two steps leaves the servers more room for them. ``after`` is the last
+        progress of another pass, in this process or another, and this pass goes on
+        from there. With one server there is nothing to do.
 
         >>> for progress in client.kv_move():
         ...     print(progress)

@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 
 class Cursor(Protocol):
-    """Of a connection by the DB-API: PyMySQL, mysqlclient, MySQL Connector."""
+    """A cursor of the DB-API, of PyMySQL, mysqlclient or MySQL Connector."""
 
     def execute(self, operation: str, parameters: Any = ..., /) -> Any: ...
 

@@ -113,7 +113,8 @@ class Client(ClientBase, Primitives):
         """End waits with ClosedError, stop renewing, close the connections.
 
         Leases that are held expire on the server. A second call does nothing.
-        Blocks: a few milliseconds. Thread: any thread.
+        Blocks: a few milliseconds; 0.2 s when the server does not reply; up to 5 s for
+        the last user of an embedded server, which it stops. Thread: any thread.
         """
         self._closed = True
         _open_clients.discard(self)

@@ -196,7 +196,7 @@ class ServerMemoryError(ServerError):
 
 
 class ClusterError(ServerError):
-    """The server is part of a cluster, which is not supported yet."""
+    """The server is part of a cluster, which needs a ``redis+cluster://`` URL."""
 
     default_code: ClassVar[int] = lib.ILK_ECLUSTER
 

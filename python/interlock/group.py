@@ -58,7 +58,7 @@ def to_members(found: Any) -> dict[str, bytes]:
 
 
 class Members:
-    """The members that an iterator over changes knows."""
+    """The members as an iterator over changes has last seen them."""
 
     def __init__(self) -> None:
         self._members: dict[str, bytes] = {}
@@ -366,8 +366,8 @@ class GroupWatch(ProcessBound):
         self._group._client._live()
         if self._out[0] == ffi.NULL and not self._wait(limit):
             return None
-        # A signal handler may raise until here: then the next call returns it. The
-        # members bear that it is applied twice.
+        # A signal handler may raise until here: then the next call returns it, and
+        # applies it to the members a second time, which changes nothing.
         change = self._members.change(self._out[0])
         found, self._out[0] = self._out[0], ffi.NULL
         lib.ilk_members_free(found)
@@ -427,8 +427,9 @@ class GroupRingBase(RingBase[str], ProcessBound):
 class GroupRing(GroupRingBase):
     """The ring that :meth:`Group.ring` returns: its nodes are the members.
 
-    Lookups are those of :class:`Ring` and ask nobody: they find what ``refresh()``
-    found last. A member that joins or leaves moves only keys of its own.
+    Lookups are those of :class:`Ring` and send nothing: they use the members that
+    ``refresh()`` has found last. A member that joins or leaves moves only keys of its
+    own.
 
     Thread: any thread, for lookups also while another one refreshes.
     """

@@ -61,7 +61,7 @@ class Lock(TransferableLease):
     def locked(self) -> bool:
         """Ask the server whether anyone holds it, this handle or another owner.
 
-        For a reader's handle a writer counts and for both kinds readers do, too.
+        For a handle of either kind, a writer counts and readers count.
 
         >>> with client.lock("door"):
         ...     client.lock("door").locked()

@@ -47,7 +47,7 @@ class NodeStats:
     mean_round_trip: float | None  #: of about the last 8
     clock_offset: float | None  #: by which its clock is ahead of this machine's
     error: str  #: the last failure; "" without one
-    #: whether it keeps registers: "kept", "none" (as no node does), "lost" (it was
+    #: whether it keeps registers: "kept", "none" (no node does yet), "lost" (it was
     #: wiped), "returning", "refused" (for its settings), "foreign" or "unknown"
     registers: str = "unknown"
     registers_error: str = ""  #: why it keeps none; "" when it does
@@ -86,7 +86,7 @@ class Stats:
     bytes_in: int  #: bytes received
     connects: int  #: connections made, reconnects included
     connections: int  #: connections open now
-    acquires: int  #: locks acquired
+    acquires: int  #: holds acquired
     waits: int  #: acquires that had to wait in the queue
     waiting: int  #: acquires that wait now
     held: int  #: leases that are renewed now

@@ -270,9 +270,9 @@ class Store(StoreBase):
     def run(self, fn: Callable[[Transaction], T], timeout: Seconds | None = None) -> T:
         """Call ``fn`` with a transaction, commit, and return its result.
 
-        After a conflict it begins again with another transaction, and after several
-        pauses a little first: ``fn`` may run more than once, and does nothing that
-        must not be repeated.
+        After a conflict it begins again with another transaction; after several
+        conflicts it first pauses a little. ``fn`` may run more than once, so it must
+        do nothing that may not be repeated.
 
         Raises: ConflictError when the last attempt in ``timeout`` seconds (None:
         for ever) was refused; what ``fn`` raises, and then nothing is written; and

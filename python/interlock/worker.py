@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Callback = Callable[..., object]
 
-SLICE = 0.05  # seconds of a pause, between two looks whether it should end
+SLICE = 0.05  # seconds between two checks whether a pause should end
 
 log: logging.Logger = logging.getLogger("interlock.worker")
 
@@ -162,7 +162,7 @@ class Worker(ProcessBound):
         return sum(int(lib.ilk_worker_lost(handle)) for handle in self._handles)
 
     def stop(self) -> None:
-        """End the loop: running callbacks end, all other messages are given back.
+        """End the loop: running callbacks complete, other messages are given back.
 
         :meth:`run` then returns. Blocks: no. Thread: any thread.
         """

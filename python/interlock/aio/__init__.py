@@ -5,8 +5,9 @@
         async with client.lock("orders", ttl=10):
             ...
 
-One client serves all tasks of an event loop over one connection, without
-threads. A hold belongs to its handle, not to a task. A task that is cancelled
+One client serves all tasks of an event loop: their requests share one connection, and
+no wait takes a thread. (The client's background thread renews leases and receives
+wake-ups.) A hold belongs to its handle, not to a task. A task that is cancelled
 while it waits leaves neither a waiter in the wait queue nor a lock without an
 owner. Methods that need no server (``held``, ``remaining()``, ``fence``,
 ``detach()``, ...) are not awaited.

@@ -6,11 +6,11 @@ The part that differs between the loops is in ``_asyncio_driver.py`` and in
 
 Starting an operation returns at once. The client's descriptor becomes readable
 when an operation has ended; :meth:`Driver.drain` then fetches the notification
-and wakes the operation's task. There are no threads and no callbacks from C.
+and wakes the operation's task. No wait takes a thread, and C makes no callbacks.
 Operations that are started in one turn of the loop are sent together, at the
 end of the turn or when enough bytes have gathered.
 
-A task that is cancelled first cancels its operation and waits for the result.
+A task that is cancelled cancels its operation and waits for the result.
 The result is immediate for an operation in a wait queue, and at most one reply
 away for a request that has just been sent. So the task leaves nothing behind.
 """

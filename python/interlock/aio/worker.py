@@ -99,7 +99,7 @@ class Worker(ProcessBound):
         return self._lost
 
     def stop(self) -> None:
-        """End the loop: running callbacks end, no other message is taken.
+        """End the loop: running callbacks complete, no other message is taken.
 
         :meth:`run` then returns. Blocks: no. Thread: the event loop's;
         ``loop.add_signal_handler()`` may call it for a signal.
@@ -196,7 +196,7 @@ class Worker(ProcessBound):
             await self._settle(job, job.ack)
 
     def _failed(self, job: Job, why: str) -> Settlement:
-        """Choose a retry after a pause, or the dead after the last attempt."""
+        """Choose a retry after a pause or, after the last attempt, the burial."""
         most = self._max_attempts
         if most is not None and job.attempts >= most:
             return functools.partial(job.bury, why.encode("utf-8", "replace"))

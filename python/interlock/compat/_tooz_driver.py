@@ -48,7 +48,7 @@ def _translated() -> Iterator[None]:
 
 
 def _text(name: bytes) -> str:
-    """An id as tooz's errors take it, which decode bytes without mercy."""
+    """An id as tooz's errors take it, which decode bytes strictly."""
     return name.decode("utf-8", "surrogateescape")
 
 
@@ -168,8 +168,8 @@ class Driver(
     ``ttl`` is the lease of members, locks and leaders in seconds, 30 by default;
     ``executor`` and ``max_workers`` are tooz's. All other options are the client's.
 
-    Leases are renewed in the background, so there is no heartbeat; who does not answer
-    for a lease's time is out of its groups.
+    Leases are renewed in the background, so there is no heartbeat; a coordinator that
+    is silent for the time of a lease is out of its groups.
     """
 
     CHARACTERISTICS = (
@@ -457,7 +457,7 @@ class Driver(
             return election is not None and election.is_leader and election.resign()
 
     def run_elect_coordinator(self) -> None:
-        """Try to lead each group with a callback, which a success runs.
+        """Try to lead each group that has a callback, and run it on success.
 
         Blocks: one round trip for each group that another one leads.
         Thread: one thread at a time.
