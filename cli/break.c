@@ -211,7 +211,7 @@ const struct cli_command cli_break = {
     .summary = "Take NAME away from whoever holds it.",
     .about = "The first waiter holds next, under a greater fence. The former\n"
              "holder finds out at its next renewal. The status is 1 when\n"
-             "nobody, or nobody with that token, held it.\n"
+             "nobody held it, or nobody under that token.\n"
              "Of a semaphore the first 100 holders lose their permits, of a\n"
              "barrier the open round is broken. Of an election the term ends,\n"
              "and the first candidate leads.\n",

@@ -34,12 +34,12 @@ enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1,        /* the answer is no, or a verdict failed */
     CLI_USAGE = 64,        /* the command line makes no sense */
-    CLI_DATA = 65,         /* the key holds something that is no lock */
+    CLI_DATA = 65,         /* the key has another kind or settings */
     CLI_UNREACHABLE = 69,  /* no server, or it refuses to serve */
     CLI_SOFTWARE = 70,     /* something that should not happen */
     CLI_SYSTEM = 71,       /* the operating system refused something */
     CLI_OUTPUT = 74,       /* standard output could not be written */
-    CLI_NOT_ACQUIRED = 75, /* not had in the time given */
+    CLI_NOT_ACQUIRED = 75, /* not acquired in the time given */
     CLI_LOST = 76,         /* the lock was lost while CMD ran */
     CLI_NOT_EXECUTABLE = 126,
     CLI_NOT_FOUND = 127,
@@ -119,7 +119,7 @@ struct cli_args {
     char **argv;
     const char *url;
     int json, hex;
-    int status; /* what to exit with when cli_args_next() answered -1 */
+    int status; /* the exit status after cli_args_next() has returned -1 */
 };
 
 /* Bytes that belong to somebody else. */
@@ -134,7 +134,7 @@ extern const struct cli_command cli_break, cli_demo, cli_demo_seller, cli_elect,
     cli_supervise, cli_version, cli_wait_for;
 
 /* options.c. The next option's key and value; 0 at the end of the options;
-   -1 to leave with args->status, everything having been said. */
+   -1 to exit with args->status, after any message was printed. */
 int cli_args_next(struct cli_args *args, const char **out_value);
 /* Go on with a command, whose name was the word just taken. */
 void cli_args_command(struct cli_args *args, const struct cli_command *command);
@@ -144,7 +144,7 @@ char *cli_args_word(struct cli_args *args);
 char *const *cli_args_rest(struct cli_args *args);
 /* Whether the word before these was `--`. */
 int cli_args_ended(const struct cli_args *args);
-/* 0 when no word is left, else a usage error, said. */
+/* 0 when no word is left, else a usage error, with a message. */
 int cli_args_done(struct cli_args *args);
 /* Read the word NAME, or NULL, as bytes; with --hex they are decoded in place.
    Returns 0, or a usage error with a message. */
@@ -164,11 +164,11 @@ void cli_say(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_note(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_be_quiet(void);
 int cli_is_quiet(void);
-/* A usage error: the line, and where help is. Answers CLI_USAGE. */
+/* A usage error: the line, and where help is. Returns CLI_USAGE. */
 int cli_usage(const struct cli_args *args, const char *format, ...)
     CLI_PRINTF(2, 3);
-/* Say what err says, and answer the exit status that fits. Where that means
-   "not had" or "lost", --quiet leaves out the text. */
+/* Print the text of err, and return the exit status that fits. Where that means
+   "not acquired" or "lost", --quiet leaves out the text. */
 int cli_fail(ilk_status status, const ilk_error *err);
 int cli_exit_status(ilk_status status);
 /* Open the client that the command line asks for; 0 or an exit status. */
@@ -184,7 +184,8 @@ int cli_own_path(char *path, size_t room);
 
 /* duration.c. "10", "10s", "250ms", "1.5m", "2h", "1d"; -1 for others. */
 int64_t cli_duration(const char *text);
-/* Parse an option's value; 0, or a usage error, said. `least` is 0 or 1. */
+/* Parse an option's value; 0, or a usage error, with a message. `least` is 0
+   or 1. */
 int cli_take_duration(const struct cli_args *args, const char *option,
                       const char *value, int64_t least, int64_t *out_ms);
 /* The same for a lease, which must be long enough to be held. */
@@ -245,7 +246,7 @@ void cli_json_bytes(struct cli_json *json, const char *key,
                     struct cli_bytes bytes);
 
 /* payload.c. The word's bytes, or those of standard input for "-", in new
-   memory; 0 or an exit status, said. NULL is no data. */
+   memory; 0 or an exit status, with a message. NULL is no data. */
 int cli_payload_take(const char *word, size_t most, struct cli_bytes *out);
 void cli_payload_free(struct cli_bytes *payload);
 /* To standard output. */

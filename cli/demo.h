@@ -157,7 +157,7 @@ struct demo_event {
     int64_t gap_ms;    /* until another one held; -1: nobody did */
     int overtaken;     /* another one has written since */
     int64_t frozen_ms; /* how long it was stopped */
-    int notified;      /* a notification said that the lock was lost */
+    int notified;      /* a notification reported that the lock was lost */
     int write, check;  /* ilk_status of the late write and of the check */
     int late;          /* it has reported how its late write ended */
 };
@@ -175,7 +175,7 @@ struct demo_run {
     char error[DEMO_WORD_MAX]; /* of a seller; "" for none */
 };
 
-/* Run to the end: 0 or an exit status, said. */
+/* Run to the end: 0 or an exit status, with a message. */
 int demo_run(struct demo_run *run, const char *url, int quiet);
 void demo_run_free(struct demo_run *run);
 

@@ -96,7 +96,7 @@ int cli_take_lease(const struct cli_args *args, const char *option,
 
     if (status == CLI_OK && *out_ms < ILK_LEASE_MIN_MS)
         return cli_usage(args,
-                         "--%s: nobody can hold a lease of '%s'; the least is "
+                         "--%s: a lease of '%s' is too short; the least is "
                          "%dms, and a minute is '1m'",
                          option, value, ILK_LEASE_MIN_MS);
     return status;

@@ -183,7 +183,7 @@ const struct cli_command cli_elect = {
         "leadership is lost, and started again at its next election. When\n"
         "CMD ends by itself the candidate resigns. INTERLOCK_FENCE is\n"
         "the term. Signals and exit statuses are those of 'interlock\n"
-        "lock'; so is what happens without CMD.\n"
+        "lock'; without CMD it waits as 'interlock lock' does.\n"
         "\n"
         "--observe prints a line for the present state and for each\n"
         "change: the term and 'vacant', or the term, 'led', the leader\n"

@@ -42,7 +42,7 @@ struct cli_kind {
 /* NULL when there is no such kind. */
 const struct cli_kind *cli_kind_named(const char *name);
 const struct cli_kind *cli_kind_of(int32_t bit);
-/* The kind that --kind names, or NULL, said. */
+/* The kind that --kind names; or NULL, with a message. */
 const struct cli_kind *cli_take_kind(struct cli_args *args, const char *value);
 
 #endif

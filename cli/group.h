@@ -5,7 +5,7 @@
 
 #include "hold.h"
 
-/* group_print.c. Each answers an exit status. */
+/* group_print.c. Each returns an exit status. */
 int cli_group_list(ilk_client *client, struct cli_bytes name, int as_json);
 int cli_group_watch(ilk_client *client, struct cli_bytes name, int as_json,
                     int64_t timeout_ms);

@@ -68,7 +68,7 @@ struct cli_hold {
     struct cli_bytes name;
     int64_t wait_ms;       /* -1 for ever */
     int64_t kill_after_ms; /* from SIGTERM to SIGKILL, after a loss */
-    int64_t conflict;      /* what to exit with when not had in time */
+    int64_t conflict;      /* exit status when not acquired in time */
     int alone;             /* the descendants of CMD do not matter */
     char *const *argv;     /* NULL: hold without a command */
     int as_json;
@@ -101,7 +101,7 @@ enum {
 /*
  * take.c. Parse `[OPTION...] NAME [OPTION...] [[--] CMD [ARG...]]`. `own` takes
  * the options of the command itself, into `into`. 0; or -1 to leave with
- * args->status, everything having been said.
+ * args->status, after any message was printed.
  */
 int cli_hold_args(struct cli_args *args, struct cli_hold *hold,
                   int (*own)(struct cli_args *args, void *into, int key,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holder.c -- who holds what could not be had, in one line.
+ * holder.c -- who holds the thing that could not be acquired, in one line.
  *
  * The request follows the attempt, so the holder may be another one by
  * then, or gone; the line says what is true at that moment.

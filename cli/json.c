@@ -93,8 +93,8 @@ void cli_json_int(struct cli_json *json, const char *key, int64_t value)
     fprintf(json->file, "%" PRId64, value);
 }
 
-/* Three places. JSON knows no infinity, and a point is a point whatever the
-   locale, which this program never sets. */
+/* Three places. JSON has no infinity. The decimal point is a point, because
+   this program never sets a locale. */
 void cli_json_real(struct cli_json *json, const char *key, double value)
 {
     put_key(json, key);

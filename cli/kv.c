@@ -218,7 +218,7 @@ static int stopped(const struct cli_args *args, const ilk_kv_progress *at,
     return status;
 }
 
-/* For people who wait, each second. */
+/* Print the progress each second, for people who wait. */
 static void show_progress(const ilk_kv_progress *at, int64_t *shown_at)
 {
     if (!isatty(STDERR_FILENO) || cli_now_ms() - *shown_at < PROGRESS_MS)

@@ -26,7 +26,7 @@ enum { JOBS_MAX = 256, ATTEMPTS_MAX = 1000000 };
 static const struct cli_option options[] = {
     {"timeout", "TIME", "pop, reserve: wait so long; default 0", KEY_TIMEOUT,
      0},
-    {"lease", "TIME", "reserve: how long the message is ours; default 30s",
+    {"lease", "TIME", "reserve: the lease of the message; default 30s",
      KEY_LEASE, 0},
     {"delay", "TIME", "push, nack: deliver it no earlier", KEY_DELAY, 0},
     {"id", "TEXT", "push: the same id again within 10m changes nothing", KEY_ID,
@@ -279,7 +279,7 @@ const struct cli_command cli_queue = {
         "work NAME -- CMD      run CMD for each message, see below\n"
         "pop NAME              remove a message and print it\n"
         "reserve NAME          take it under a lease; --json has its token\n"
-        "ack|nack|bury NAME TOKEN  finish it; give it back; to dead letters\n"
+        "ack|nack|bury NAME TOKEN  finish it; give it back; make it dead\n"
         "len|show NAME         number of ready messages; all counts\n"
         "peek|dead NAME        print ready or dead messages, keep them\n"
         "requeue NAME          make dead messages ready again\n"
@@ -290,8 +290,8 @@ const struct cli_command cli_queue = {
         "work: CMD has the message on its standard input, and its number,\n"
         "attempt and token in INTERLOCK_ID, INTERLOCK_ATTEMPT and\n"
         "INTERLOCK_TOKEN. When it exits with 0 the message is done. Else it\n"
-        "is delivered again after a pause, or is dead after --attempts. On\n"
-        "TERM the CMDs that run are waited for, and on a second one ended.\n"
+        "is delivered again after a pause, or is dead after --attempts. The\n"
+        "first TERM lets the running CMDs complete, a second one ends them.\n"
         "With --timeout it ends when no message came for so long.\n",
     .options = options,
     .run = run,

@@ -23,7 +23,7 @@ struct cli_queue {
     ilk_queue *queue;
 };
 
-/* queue_print.c. Each answers an exit status. */
+/* queue_print.c. Each returns an exit status. */
 int cli_queue_take(struct cli_queue *with); /* pop, reserve */
 int cli_queue_peek(struct cli_queue *with); /* peek, dead */
 int cli_queue_show(struct cli_queue *with);

@@ -376,7 +376,7 @@ int cli_queue_work(struct cli_queue *with)
     int status = make_argv(&work);
 
     if (status == CLI_OK && !cli_own_path(work.path, sizeof work.path)) {
-        cli_say("the system does not say where this program lies");
+        cli_say("cannot find the path of this program");
         status = CLI_SYSTEM;
     }
     work.slots = calloc((size_t)with->jobs, sizeof *work.slots);

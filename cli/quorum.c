@@ -20,7 +20,7 @@ enum {
 enum { KEY_TIMEOUT = CLI_KEY };
 
 static const struct cli_option options[] = {
-    {"timeout", "TIME", "adopt: wait so long without progress; default 1m",
+    {"timeout", "TIME", "adopt: end after TIME without progress; default 1m",
      KEY_TIMEOUT, 0},
     CLI_OPTION_JSON,
     CLI_OPTION_QUIET,
@@ -32,7 +32,7 @@ static const struct cli_option options[] = {
 struct nodes {
     ilk_node_stats of[NODES_MAX];
     size_t count, voting, connecting;
-    size_t unknown; /* they are reached, and have yet to say what they keep */
+    size_t unknown; /* they are reached, but what they keep is not known yet */
 };
 
 static void read_nodes(ilk_client *client, struct nodes *nodes)
@@ -302,7 +302,7 @@ static const char *why_not(const ilk_node_stats *node)
 {
     if (node->registers_error[0])
         return node->registers_error;
-    return node->error[0] ? node->error : "it has not answered yet";
+    return node->error[0] ? node->error : "it has not replied yet";
 }
 
 static int print_end(const struct cli_args *args, const ilk_node_stats *node)
@@ -406,7 +406,7 @@ const struct cli_command cli_quorum = {
         "Show the nodes of a quorum, or take in one that lost registers.",
     .about =
         "URL is redis://HOST,HOST,HOST?quorum. A node that waits was started\n"
-        "or wiped, and may vote when no lease of before can be left. CLOCK\n"
+        "or wiped, and may vote when no earlier lease can still run. CLOCK\n"
         "is how far its clock is ahead of this machine's. REGISTERS is "
         "`kept`,\n"
         "`none` in a quorum without any, `lost` after the node was wiped,\n"

@@ -168,7 +168,7 @@ static int open_and_act(const struct cli_args *args, struct with *with)
 
 /* ---- the command line --------------------------------------------------- */
 
-/* 0, or a usage error, said. */
+/* 0, or a usage error, with a message. */
 static int take_version(struct cli_args *args, struct with *with)
 {
     const char *word =
@@ -240,10 +240,10 @@ const struct cli_command cli_register = {
         "from standard input if it is '-' or missing, and print the new\n"
         "version; 'get' prints the value. 'cas NAME VERSION' writes, and\n"
         "'delete NAME VERSION' deletes only if the register still has that\n"
-        "version; version 0 is that nothing is there. 'wait NAME VERSION'\n"
+        "version; version 0 means that there is no value. 'wait NAME VERSION'\n"
         "prints the value once it has another. The status is 1 when there is\n"
         "no value or another version, 75 when the time ran out. --json shows\n"
-        "value and version, of a refusal those that are there.\n",
+        "value and version; after a refusal, those on record.\n",
     .options = options,
     .run = run,
 };

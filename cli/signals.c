@@ -70,7 +70,7 @@ static int passes(int number)
     return row && row->passes;
 }
 
-/* Only Linux and FreeBSD say that a signal is the terminal's. Elsewhere one
+/* Only Linux and FreeBSD report that a signal is the terminal's. Elsewhere one
    that no process sent is taken for that. */
 static int from_kernel(const siginfo_t *info)
 {

@@ -12,7 +12,7 @@ struct cli_signal {
 };
 
 /* Catch the signals of the table in signals.c, but for those that this
-   process was started to ignore. 0, or an exit status, said. */
+   process was started to ignore. 0, or an exit status, with a message. */
 int cli_signals_open(void);
 /* Readable when a signal has come. */
 int cli_signals_fd(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* take.c -- wait for what CMD runs under, run CMD, give it up. */
+/* take.c -- wait for the hold, run CMD under it, give it up. */
 #include "hold.h"
 #include "signals.h"
 

@@ -32,7 +32,7 @@ size_t cli_utf8(const char *data, size_t len)
         return 1;
     if (first >= 0xC2 && first <= 0xDF)
         return follows(data, len, 1) ? 2 : 0;
-    if (first == 0xE0 && second < 0xA0) /* longer than need be */
+    if (first == 0xE0 && second < 0xA0) /* longer than needed */
         return 0;
     if (first == 0xED && second >= 0xA0) /* half of a pair of UTF-16 */
         return 0;
