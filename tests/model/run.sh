@@ -108,7 +108,7 @@ breaks "control: delete without owner check" lock safety \
 breaks "control: a token used again after its cancel" lock safety \
     "-DHOLDERS_ONLY -DCLIENTS=2 -DFAULTS=2 -DBROKEN_SAME_TOKEN" \
     "sure[i]&&inside[i]"
-breaks "control: a grant told twice is given back" lock safety \
+breaks "control: a grant that arrives twice is given back" lock safety \
     "-DHOLDERS_ONLY -DFAULTS=0 -DBROKEN_TOLD_TWICE" "sure[i]&&inside[i]"
 
 holds "1 hold, 2 faults: belief, release" hold safety "-DREACHED"
