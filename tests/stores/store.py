@@ -83,6 +83,10 @@ class Store(abc.ABC):
         """How many clients wait for the lock, of which each waits once."""
         return client.inspect(name).waiting
 
+    def has_diverged(self) -> bool:
+        """Whether the servers themselves have lost what they had agreed on."""
+        return False
+
     # ---- the same for all ------------------------------------------------------
 
     def hosts(self, ports: Sequence[int] = ()) -> str:
@@ -119,4 +123,6 @@ class Store(abc.ABC):
         return self
 
     def __exit__(self, *exc: object) -> None:
+        for server in self.servers:  # which is shown when the test has failed
+            print(f"{server.home}:\n{server.end_of_log()}")
         self.stop()

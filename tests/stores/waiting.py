@@ -29,11 +29,14 @@ def two_on(
     lock = client.lock(name, ttl=ttl)
     assert lock.acquire(5)
     waiter = Waiter(store, name, ttl)
-    await_waiters(store, client, name, 1)
-    yield lock, waiter
-    assert not waiter.acquired.is_set()
-    fence = lock.fence
-    assert lock.release()
-    assert waiter.acquired.wait(60)
-    assert waiter.lock.fence > fence
-    waiter.end()
+    try:
+        await_waiters(store, client, name, 1)
+        yield lock, waiter
+        assert not waiter.acquired.is_set()
+        fence = lock.fence
+        assert lock.release()
+        assert waiter.acquired.wait(60)
+        assert waiter.lock.fence > fence
+        waiter.end()
+    finally:
+        waiter.client.close()

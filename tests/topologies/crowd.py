@@ -62,7 +62,8 @@ def two_on(
 class Crowd:
     """Threads of some clients that take names in turn; two never hold one name.
 
-    `away` are errors that a call may raise while a server is away.
+    `away` are errors that a call may raise while a server is away; all_advance() waits
+    for `patience_s`.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class Crowd:
         clients: int = 3,
         ttl: float = 20,
         away: tuple[type[interlock.Error], ...] = (),
+        patience_s: float = 60,
     ):
         self.ttl = ttl
+        self.patience_s = patience_s
         self.away = away
         self.clients = [interlock.connect(nodes.url()) for _ in range(clients)]
         self.inside = dict.fromkeys(names, 0)
@@ -120,7 +123,7 @@ class Crowd:
         before = dict(self.rounds)
         until(
             lambda: all(self.rounds[name] >= before[name] + by for name in before),
-            60,
+            self.patience_s,
             "progress at each name",
         )
 
@@ -138,9 +141,13 @@ class Crowd:
         for thread in self.threads:
             thread.join(90)
             assert not thread.is_alive()
+        assert not self.faults, self.faults[:5]
+
+    def close(self) -> None:
+        """Also when the test has failed: nobody goes on to look for the servers."""
+        self.over.set()
         for client in self.clients:
             client.close()
-        assert not self.faults, self.faults[:5]
 
 
 @contextlib.contextmanager
@@ -149,8 +156,12 @@ def crowd(
     names: list[str],
     ttl: float = 20,
     away: tuple[type[interlock.Error], ...] = (),
+    patience_s: float = 60,
 ) -> Iterator[Crowd]:
-    one = Crowd(nodes, names, ttl=ttl, away=away)
-    one.all_advance()
-    yield one
-    one.end()
+    one = Crowd(nodes, names, ttl=ttl, away=away, patience_s=patience_s)
+    try:
+        one.all_advance()
+        yield one
+        one.end()
+    finally:
+        one.close()
