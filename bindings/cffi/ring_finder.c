@@ -62,14 +62,14 @@ static PyObject *ring_finder_get(PyObject *object, PyObject *key)
     int32_t node = -1;
     PyObject *name = NULL;
 
-    RING_FINDER_BEGIN(object)
+    RING_FINDER_BEGIN(object);
     if (data && self->ring && len <= RING_FINDER_LONGEST_KEY)
         node = ilk_ring_get(self->ring, data, (size_t)len);
     if (node >= 0) {
         name = PyTuple_GetItem(self->names, node);
         Py_XINCREF(name);
     }
-    RING_FINDER_END()
+    RING_FINDER_END();
     return node < 0 ? PyObject_CallMethod(object, "_find", "O", key) : name;
 }
 
@@ -87,12 +87,12 @@ static PyObject *ring_finder_settle(PyObject *object, PyObject *args)
     if (!ring)
         return NULL;
     Py_INCREF(nodes);
-    RING_FINDER_BEGIN(object)
+    RING_FINDER_BEGIN(object);
     old = self->nodes;
     self->ring = ring;
     self->nodes = nodes;
     self->names = names;
-    RING_FINDER_END()
+    RING_FINDER_END();
     Py_XDECREF(old);
     Py_INCREF(Py_None);
     return Py_None;
@@ -104,10 +104,10 @@ static PyObject *ring_finder_nodes(PyObject *object, void *unused)
     PyObject *nodes;
 
     (void)unused;
-    RING_FINDER_BEGIN(object)
+    RING_FINDER_BEGIN(object);
     nodes = self->nodes;
     Py_XINCREF(nodes);
-    RING_FINDER_END()
+    RING_FINDER_END();
     if (!nodes)
         PyErr_SetString(PyExc_AttributeError, "the ring was not initialised");
     return nodes;

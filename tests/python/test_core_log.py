@@ -78,7 +78,8 @@ def test_a_forked_child_logs_its_own_lines(url, name):
     program = (
         LOSE
         + """
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
 child = os.fork()
 if child == 0:
     lock = client.lock(sys.argv[2])
