@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 
+import crowd
 import interlock
 from cluster import until
 from crowd import Waiter
@@ -21,22 +21,8 @@ def await_waiters(
     )
 
 
-@contextlib.contextmanager
 def two_on(
     store: Store, client: interlock.Client, name: str, ttl: float = 20
-) -> Iterator[tuple[interlock.Lock, Waiter]]:
+) -> contextlib.AbstractContextManager[tuple[interlock.Lock, Waiter]]:
     """One holds and one waits; after the block the second gets the lock."""
-    lock = client.lock(name, ttl=ttl)
-    assert lock.acquire(5)
-    waiter = Waiter(store, name, ttl)
-    try:
-        await_waiters(store, client, name, 1)
-        yield lock, waiter
-        assert not waiter.acquired.is_set()
-        fence = lock.fence
-        assert lock.release()
-        assert waiter.acquired.wait(60)
-        assert waiter.lock.fence > fence
-        waiter.end()
-    finally:
-        waiter.client.close()
+    return crowd.two_on(store, client, name, ttl, store.waiters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import interlock
@@ -41,22 +41,33 @@ class Waiter:
         self.client.close()
 
 
+def inspected_waiters(client: interlock.Client, name: str) -> int:
+    return client.inspect(name).waiting
+
+
 @contextlib.contextmanager
 def two_on(
-    nodes: Servers, client: interlock.Client, name: str, ttl: float = 20
+    nodes: Servers,
+    client: interlock.Client,
+    name: str,
+    ttl: float = 20,
+    waiters: Callable[[interlock.Client, str], int] = inspected_waiters,
 ) -> Iterator[tuple[interlock.Lock, Waiter]]:
     """One holds and one waits; after the block the second gets the lock."""
     lock = client.lock(name, ttl=ttl)
     assert lock.acquire(5)
     waiter = Waiter(nodes, name, ttl)
-    until(lambda: client.inspect(name).waiting == 1, what="a waiter")
-    yield lock, waiter
-    assert not waiter.acquired.is_set()
-    fence = lock.fence
-    assert lock.release()
-    assert waiter.acquired.wait(60)
-    assert waiter.lock.fence > fence
-    waiter.end()
+    try:
+        until(lambda: waiters(client, name) == 1, what="a waiter")
+        yield lock, waiter
+        assert not waiter.acquired.is_set()
+        fence = lock.fence
+        assert lock.release()
+        assert waiter.acquired.wait(60)
+        assert waiter.lock.fence > fence
+        waiter.end()
+    finally:
+        waiter.client.close()
 
 
 class Crowd:
