@@ -69,8 +69,8 @@ class CountedServer:
         What else the machine does adds some: the server reads requests in more parts,
         and gets more PINGs from _control(). It takes none away. Lua collects its garbage
         in steps, over several thousands of calls, and a step of one phase costs more
-        than one of another; so each count begins with nothing to collect. As many calls before it bring tables
-        and lists to the size that they keep."""
+        than one of another; so each count begins with nothing to collect. As many calls
+        before it bring tables and lists to the size that they keep."""
 
         def call(times):
             first, self.calls = self.calls, self.calls + times
