@@ -49,7 +49,8 @@ static int is_of_core(ilk__span key)
 {
     return ilk__text_equals(key, "label")
            || ilk__text_equals(key, "connect_timeout_ms")
-           || ilk__text_equals(key, "reply_timeout_ms");
+           || ilk__text_equals(key, "reply_timeout_ms")
+           || ilk__text_equals(key, "outage");
 }
 
 static ilk_status take_options(ilk__mysql *self, const char *options,

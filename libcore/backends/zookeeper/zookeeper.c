@@ -71,7 +71,8 @@ static ilk_status take_option(ilk__zk *store, ilk__span key, ilk__span value,
 
     if (ilk__text_equals(key, "label")
         || ilk__text_equals(key, "connect_timeout_ms")
-        || ilk__text_equals(key, "reply_timeout_ms"))
+        || ilk__text_equals(key, "reply_timeout_ms")
+        || ilk__text_equals(key, "outage"))
         return ILK_OK; /* the core has read these */
     if (!ilk__text_equals(key, "session_timeout_ms"))
         return ilk__fail(err, ILK_EINVAL,

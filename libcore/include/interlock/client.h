@@ -37,7 +37,10 @@ enum {
     ILK_CLIENT_NO_EMBEDDED = 2, /**< never start an embedded server */
     /** waits on the process' main thread return ILK_EINTR every 250 ms, so
         that an interpreter can run its signal handlers */
-    ILK_CLIENT_TICK = 4
+    ILK_CLIENT_TICK = 4,
+    /** a call fails at the first attempt that cannot be made, because the
+        server cannot be reached; waits that are in their wait queues go on */
+    ILK_CLIENT_NO_OUTAGE_WAIT = 8
 };
 
 /** Something that a store can keep, for ilk_client_offers(). */
@@ -73,6 +76,11 @@ typedef struct ilk_client_opts {
     uint32_t flags;             /**< ILK_CLIENT_… */
     uint32_t protocol;          /**< RESP 2 or 3; default 3, falling back */
     const char *listen;         /**< replicas, see ilk_client_open() */
+    /** how long calls without a limit of their own try again while the server
+        cannot be reached; default connect_timeout_ms, with sentinels and for a
+        cluster 15000. If it is not 0, calls with a limit end after it as well,
+        and so does ilk_client_open() */
+    int64_t outage_ms;
 } ilk_client_opts;
 
 /** Counters of a client since it was opened. */
@@ -177,9 +185,12 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * processes of one user share. NULL means $INTERLOCK_URL or, if that is unset,
  * the embedded server, which excludes only processes on this host;
  * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`,
- * `reply_timeout_ms`, `label`, `protocol`, `listen`, for sentinels
+ * `reply_timeout_ms`, `outage`, `label`, `protocol`, `listen`, for sentinels
  * `sentinel_user`, `sentinel_password_file` and `min_replicas`, and for TLS
- * `ca`, `cert` and `key`.
+ * `ca`, `cert` and `key`. `outage` is a time, as in `outage=2s` or `outage=500ms`, and
+ * sets outage_ms; `outage=0` is ILK_CLIENT_NO_OUTAGE_WAIT.
+ *
+ * The call makes one attempt to connect. With outage_ms it tries again for so long.
  *
  * With `min_replicas=N` an acquire of a lock, semaphore or election returns
  * when N replicas have acknowledged the hold. If they do not within a second, it
@@ -199,8 +210,8 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * @return ILK_OK; ILK_EINVAL for an invalid URL or option;
  *         ILK_ECONN, ILK_EAUTH, ILK_ETIMEOUT
  * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: at most connect_timeout_ms; not at all with ILK_CLIENT_LAZY.
- * Since: 0.1
+ * Blocks: at most connect_timeout_ms, or outage_ms if that is longer; not at all
+ * with ILK_CLIENT_LAZY. Since: 0.1
  */
 ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
                                    const ilk_client_opts *opts, ilk_error *err);

@@ -36,7 +36,8 @@
 enum {
     CONNECT_TIMEOUT_MS = 2000,
     START_TIMEOUT_MS = 10000, /* where a server may have to be started */
-    REPLY_TIMEOUT_MS = 5000
+    REPLY_TIMEOUT_MS = 5000,
+    FAILOVER_MS = 15000 /* another server takes the place of one that failed */
 };
 
 int ilk__client_is_forked(const ilk_client *client)
@@ -102,6 +103,27 @@ ilk_status ilk__client_accept_name(const ilk_client *client, const void *name,
 
 /* ---- opening ------------------------------------------------------------ */
 
+/* What the URL says goes before the options. */
+static ilk_status check_outage(ilk_client *client, ilk_error *err)
+{
+    ilk_client_opts *opts = &client->opts;
+    const ilk__url *url = &client->url;
+
+    if (url->outage_ms || url->no_outage_wait) {
+        opts->outage_ms = url->outage_ms;
+        opts->flags &= ~(uint32_t)ILK_CLIENT_NO_OUTAGE_WAIT;
+        opts->flags |= url->no_outage_wait ? ILK_CLIENT_NO_OUTAGE_WAIT : 0;
+    }
+    if (opts->outage_ms < 0 || opts->outage_ms > INT_MAX)
+        return ilk__fail(err, ILK_EINVAL, "outage_ms must be 0 to %d, got %lld",
+                         INT_MAX, (long long)opts->outage_ms);
+    if (opts->outage_ms && opts->flags & ILK_CLIENT_NO_OUTAGE_WAIT)
+        return ilk__fail(err, ILK_EINVAL,
+                         "outage_ms and ILK_CLIENT_NO_OUTAGE_WAIT exclude "
+                         "each other");
+    return ILK_OK;
+}
+
 static ilk_status check_opts(ilk_client *client, ilk_error *err)
 {
     ilk_client_opts *opts = &client->opts;
@@ -117,8 +139,8 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
         return ilk__fail(err, ILK_EINVAL, "timeouts must be at most %d ms",
                          INT_MAX); /* as in a URL */
     if (opts->flags
-        & ~(uint32_t)(ILK_CLIENT_LAZY | ILK_CLIENT_NO_EMBEDDED
-                      | ILK_CLIENT_TICK))
+        & ~(uint32_t)(ILK_CLIENT_LAZY | ILK_CLIENT_NO_EMBEDDED | ILK_CLIENT_TICK
+                      | ILK_CLIENT_NO_OUTAGE_WAIT))
         return ilk__fail(err, ILK_EINVAL, "unknown client flags 0x%x",
                          (unsigned)opts->flags);
     if (opts->protocol != 0 && opts->protocol != 2 && opts->protocol != 3)
@@ -135,7 +157,7 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
     client->url.reply_timeout_ms = opts->reply_timeout_ms;
     if (!client->url.protocol)
         client->url.protocol = (int)opts->protocol;
-    return ILK_OK;
+    return check_outage(client, err);
 }
 
 /* NULL means the environment's URL, then the embedded server. */

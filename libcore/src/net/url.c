@@ -399,6 +399,31 @@ static ilk_status parse_timeout(int64_t *out, ilk__span key, ilk__span value,
                      value.len < 40 ? (int)value.len : 40, value.at);
 }
 
+static ilk_status parse_outage(ilk__url *url, ilk__span value, ilk_error *err)
+{
+    const int64_t ms = ilk__text_duration(value, INT_MAX);
+
+    if (ms < 0)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: outage must be a time such as 2s or 500ms, or "
+                         "0, got \"%.*s\"",
+                         value.len < 40 ? (int)value.len : 40, value.at);
+    url->outage_ms = ms;
+    url->no_outage_wait = ms == 0;
+    return ILK_OK;
+}
+
+/* The older name of outage=0, of stores that need a majority. */
+static ilk_status parse_noquorum(ilk__url *url, ilk__span value, ilk_error *err)
+{
+    url->no_outage_wait = ilk__text_equals(value, "fail");
+    if (url->no_outage_wait || ilk__text_equals(value, "wait"))
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: noquorum must be wait or fail, got \"%.*s\"",
+                     value.len < 40 ? (int)value.len : 40, value.at);
+}
+
 static ilk_status parse_min_replicas(ilk__url *url, ilk__span value,
                                      ilk_error *err)
 {
@@ -428,6 +453,8 @@ static ilk_status parse_option(ilk__url *url, ilk__span key, ilk__span value,
         return parse_timeout(&url->connect_timeout_ms, key, value, err);
     if (ilk__text_equals(key, "reply_timeout_ms"))
         return parse_timeout(&url->reply_timeout_ms, key, value, err);
+    if (ilk__text_equals(key, "outage"))
+        return parse_outage(url, value, err);
     if (ilk__text_equals(key, "min_replicas"))
         return parse_min_replicas(url, value, err);
     if (ilk__text_equals(key, "protocol")) {
@@ -440,6 +467,8 @@ static ilk_status parse_option(ilk__url *url, ilk__span key, ilk__span value,
         url->db = (int)ilk__text_number(value, INT_MAX);
         return url->db >= 0 ? ILK_OK : bad_db(value, err);
     }
+    if (url->scheme == ILK__SCHEME_BACKEND && ilk__text_equals(key, "noquorum"))
+        return parse_noquorum(url, value, err);
     if (url->scheme == ILK__SCHEME_BACKEND) /* it reads url->options */
         return ILK_OK;
     return ilk__fail(err, ILK_EINVAL,
@@ -460,6 +489,32 @@ static int is_repeated(ilk__span query, ilk__span key)
             return 1;
     }
     return 0;
+}
+
+static int has_key(ilk__span query, const char *name)
+{
+    int more = query.len != 0;
+
+    while (more) {
+        ilk__span item = ilk__text_cut(&query, '&', &more);
+
+        if (ilk__text_equals(ilk__text_cut(&item, '=', NULL), name))
+            return 1;
+    }
+    return 0;
+}
+
+static ilk_status check_query(const ilk__url *url, ilk__span query,
+                              ilk_error *err)
+{
+    if ((url->cert == NULL) != (url->key == NULL))
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: cert and key must be given together");
+    if (has_key(query, "outage") && has_key(query, "noquorum"))
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: outage and noquorum exclude each other: "
+                         "noquorum=fail is outage=0");
+    return ILK_OK;
 }
 
 static ilk_status parse_query(ilk__url *url, const parts *p, ilk_error *err)
@@ -486,10 +541,7 @@ static ilk_status parse_query(ilk__url *url, const parts *p, ilk_error *err)
         if ((st = parse_option(url, key, value, err)) != ILK_OK)
             return st;
     }
-    if ((url->cert == NULL) != (url->key == NULL))
-        return ilk__fail(err, ILK_EINVAL,
-                         "URL: cert and key must be given together");
-    return ILK_OK;
+    return check_query(url, p->query, err);
 }
 
 static ilk_status copy(char **out, ilk__span text, ilk_error *err)

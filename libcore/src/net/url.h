@@ -30,6 +30,8 @@ typedef struct ilk__url {
     char *ca, *cert, *key;      /* query, TLS: file names, or NULL */
     int64_t connect_timeout_ms; /* query: 0 when not given */
     int64_t reply_timeout_ms;   /* query: 0 when not given */
+    int64_t outage_ms;          /* query: 0 when not given, or `0` */
+    int no_outage_wait;         /* query: outage=0 */
     int protocol;               /* query: 0, 2 or 3 */
     struct ilk__tls_store *tls; /* TLS: shared by connections, or NULL; borrowed
                                    from the client, not parsed */

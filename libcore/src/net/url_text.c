@@ -40,6 +40,29 @@ int64_t ilk__text_number(ilk__span s, int64_t max)
     return n;
 }
 
+int64_t ilk__text_duration(ilk__span s, int64_t max)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}};
+    ilk__span unit = s;
+    int64_t number;
+
+    while (unit.len && unit.at[0] >= '0' && unit.at[0] <= '9') {
+        unit.at++;
+        unit.len--;
+    }
+    s.len -= unit.len;
+    number = ilk__text_number(s, max);
+    if (number == 0 && unit.len == 0)
+        return 0;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (ilk__text_equals(unit, units[i].name))
+            return number <= max / units[i].ms ? number * units[i].ms : -1;
+    return -1;
+}
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

@@ -21,6 +21,10 @@ int ilk__text_equals(ilk__span s, const char *text);
 /* The value of a text of digits; -1 for any other text or above max. */
 int64_t ilk__text_number(ilk__span s, int64_t max);
 
+/* The milliseconds of "250ms", "2s", "1m" or "0"; -1 for any other text or above
+ * max. */
+int64_t ilk__text_duration(ilk__span s, int64_t max);
+
 /*
  * Make a copy with %xx decoded; the caller frees it, also after a failure.
  * ILK_EINVAL, ILK_ENOMEM. The message contains `what`, but never the text.

@@ -275,6 +275,35 @@ static void query_values_are_checked(void **state)
     assert_refused("redis://h?connect_timeout_ms=-1", "got \"-1\"");
     assert_refused("redis://h?reply_timeout_ms=2147483648", "milliseconds");
     assert_refused("redis://h?reply_timeout_ms=5s", "got \"5s\"");
+    assert_refused("redis://h?outage=2", "got \"2\"");
+    assert_refused("redis://h?outage=s", "got \"s\"");
+    assert_refused("redis://h?outage=-1s", "such as 2s");
+    assert_refused("redis://h?outage=35792m", "such as 2s");
+    assert_refused("redis://h?outage=0ms&outage=1s", "given twice");
+    assert_refused("redis://h?noquorum=fail", "\"noquorum\" is unknown");
+}
+
+static void an_outage_is_a_time_or_no_time(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+        int none;
+    } rows[] = {{"redis://h", 0, 0},
+                {"redis://h?outage=2s", 2000, 0},
+                {"unix:///s?outage=250ms", 250, 0},
+                {"redis+sentinel://h/m?outage=35791m", 2147460000, 0},
+                {"redis://h?outage=0", 0, 1},
+                {"redis://h?outage=0s", 0, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ilk__url url = parse(rows[i].text);
+
+        assert_int_equal(url.outage_ms, rows[i].ms);
+        assert_int_equal(url.no_outage_wait, rows[i].none);
+        ilk__url_free(&url);
+    }
 }
 
 static void bad_percent_encoding_is_refused(void **state)
@@ -347,6 +376,7 @@ int main(void)
         cmocka_unit_test(the_query_sets_options),
         cmocka_unit_test(query_keys_that_mean_nothing_are_refused_by_name),
         cmocka_unit_test(query_values_are_checked),
+        cmocka_unit_test(an_outage_is_a_time_or_no_time),
         cmocka_unit_test(bad_percent_encoding_is_refused),
         cmocka_unit_test(bytes_that_must_be_encoded_are_refused),
         cmocka_unit_test(very_long_texts_are_refused),
