@@ -139,7 +139,8 @@ class Event(EventBase, State):
         """Wait until the event is set; returns True at once when it is.
 
         ``timeout`` is in seconds; None waits for ever, 0 checks once. Returns
-        False when the time ran out; ``data`` is the data that it was set with.
+        False when the time ran out; ``data`` is the data that it was set with,
+        b"" if it was cleared again at once: a set ends every wait that has begun.
 
         Raises: CancelledError, ClosedError, ForkedError, ConnectionError and
         the server's errors. Blocks: yes; ended by a signal handler that

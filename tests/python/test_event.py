@@ -54,6 +54,20 @@ def test_it_is_a_threading_event_with_data(client, other, name):
     assert (same.data, event.is_set()) == (b"", False)
 
 
+def test_a_set_that_is_cleared_at_once_ends_all_waits(client, other, name, in_line):
+    waits = [in_thread(lambda: other.event(name).wait(timeout=20)) for _ in range(20)]
+    in_line(20)
+
+    event = client.event(name)
+    event.set(b"short")
+    event.clear()
+
+    for thread, answers in waits:
+        thread.join()
+        assert answers == [True]
+    assert other.event(name).wait(timeout=0) is False
+
+
 def test_set_wakes_a_process_that_waits(client, run_child, name, in_line):
     child = run_child(LISTENER, name)
     assert child.stdout.readline() == "ready\n"

@@ -55,10 +55,11 @@ class Event(Thing):
     def read(self):
         return self.call("event_read", keys=1)
 
-    def wait(self, token, known="", client=None, look=False):
+    def wait(self, token, known="", client=None, look=False, since=""):
         entry = b"" if look else self.entry(token, client)
         client = client or f"c-{token}"
-        return self.call("event_wait", entry, client, LIVENESS, 64, token, known)
+        place = (entry, client, LIVENESS, 64, token)
+        return self.call("event_wait", *place, known, since)
 
     def cancel(self, token):
         return self.call("state_cancel", self.entry(token), token, 5000, 64, LIVENESS)

@@ -135,11 +135,11 @@ def test_late_comer_gets_a_set_event_at_once_and_stands_nowhere(event, world):
 
 
 def test_waiter_stands_in_line_and_only_a_look_does_not(event):
-    assert event.wait("a", look=True) == ["BUSY", -1, START_US, 1]
+    assert event.wait("a", look=True) == ["BUSY", -1, START_US, 1, 0]
     assert event.line() == []
 
-    assert event.wait("a") == ["QUEUED", -1, START_US, 1]
-    assert event.wait("a") == ["QUEUED", -1, START_US, 1]
+    assert event.wait("a") == ["QUEUED", -1, START_US, 1, 0]
+    assert event.wait("a") == ["QUEUED", -1, START_US, 1, 0]
     assert (event.line(), event.live()) == (["a"], ["c-a"])
 
 
@@ -279,6 +279,27 @@ def test_a_set_costs_what_its_clients_cost_not_its_waiters(real_world):
 # -- refusals
 
 
+def test_a_set_ends_a_wait_in_the_queue_though_a_clear_follows(event, world):
+    event.set("t1")
+    since = event.clear("t2")[1]
+    assert event.wait("w") == ["QUEUED", -1, START_US, 1, since]
+
+    event.set("t3", b"gone")
+    generation = event.clear("t4")[1]
+
+    assert event.wait("w", since=since) == ["STATE", generation, 0, 0, b""]
+    assert event.wait("later") == ["QUEUED", -1, START_US, 1, generation]
+
+
+def test_a_set_before_the_wait_was_in_the_queue_does_not_end_it(event):
+    event.set("t1")
+    since = event.clear("t2")[1]
+
+    assert event.wait("w", since=since)[0] == "QUEUED"
+    assert event.clear("t3")[1] == since
+    assert event.wait("w", since=since)[0] == "QUEUED"
+
+
 @pytest.mark.parametrize(
     "script, args",
     [
@@ -287,11 +308,12 @@ def test_a_set_costs_what_its_clients_cost_not_its_waiters(real_world):
         ("event_set", ("t", b"", 0, 0)),
         ("event_clear", ("", 1)),
         ("event_clear", ("t", "x")),
-        ("event_wait", (b"no entry", "c", 1, 1, "t", "")),
-        ("event_wait", (b"1 x c o1 t 1 1 h", "c", 1, 1, "t", "")),
-        ("event_wait", (b"1 o other o1 t 1 1 h", "c", 1, 1, "t", "")),
-        ("event_wait", (b"", "c", 1, 1, "t", "-1")),
-        ("event_wait", (b"", "c", 0, 1, "t", "")),
+        ("event_wait", (b"no entry", "c", 1, 1, "t", "", "")),
+        ("event_wait", (b"1 x c o1 t 1 1 h", "c", 1, 1, "t", "", "")),
+        ("event_wait", (b"1 o other o1 t 1 1 h", "c", 1, 1, "t", "", "")),
+        ("event_wait", (b"", "c", 1, 1, "t", "-1", "")),
+        ("event_wait", (b"", "c", 0, 1, "t", "", "")),
+        ("event_wait", (b"", "c", 1, 1, "t", "", "-1")),
         ("state_wake", (0,)),
         ("state_refresh", ("c", 0, 1, 1, 0)),
         ("state_refresh", ("c", 1, 1, 1, 1)),

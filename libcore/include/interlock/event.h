@@ -153,6 +153,9 @@ ILK_API ilk_status ilk_event_read_start(ilk_op **out, ilk_event *event,
  * Wait until the event is set; return at once if it is. The handle has then
  * seen that state.
  *
+ * Every set ends the waits that are in the queue, also if a clear follows before
+ * they ask for the state: ilk_event_is_set() is 0 then.
+ *
  * After ILK_EINTR the handle stays in the wait queue for a few seconds: the
  * same call resumes the wait, any other call on the handle ends it.
  *

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { WAITS_FOR_SET = -1 };
+enum { WAITS_FOR_SET = -1, NOT_QUEUED = -1 };
 
 /* ---- handles ------------------------------------------------------------ */
 
@@ -61,6 +61,7 @@ ilk_status ilk_event_open(ilk_event **out, ilk_client *client, const void *name,
         return st;
     self = (ilk_event *)state;
     self->opts = checked;
+    self->since = NOT_QUEUED;
     *out = self;
     return ILK_OK;
 }
@@ -121,6 +122,14 @@ static int see_reply(ilk_event *self, const ilk__reply *reply)
 
 /* ---- waiting ------------------------------------------------------------ */
 
+static void add_generation(ilk__op *op, int64_t generation)
+{
+    if (generation < 0)
+        ilk__command_add_str(&op->command, "");
+    else
+        ilk__command_add_int(&op->command, generation);
+}
+
 static void ask_wait(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -130,18 +139,19 @@ static void ask_wait(ilk__op *op)
         return;
     ilk__state_ask(op);
     ilk__command_add_str(&op->command, ilk__waiter_token(waiter));
-    if (self->known == WAITS_FOR_SET)
-        ilk__command_add_str(&op->command, "");
-    else
-        ilk__command_add_int(&op->command, self->known);
+    add_generation(op, self->known);
+    add_generation(op, self->since);
 }
 
 static ilk__act waited(ilk__op *op, const ilk__reply *reply)
 {
     ilk_event *self = (ilk_event *)ilk__state_of(op->subject);
 
-    if (ilk__script_code(reply) != ILK__CODE_STATE)
+    if (ilk__script_code(reply) != ILK__CODE_STATE) {
+        if (self->since == NOT_QUEUED)
+            self->since = ilk__script_int(reply, 3);
         return ilk__state_waits(op, reply);
+    }
     if (!see_reply(self, reply))
         return ilk__state_refused(op, ILK_ENOMEM, "out of memory");
     return ilk__wait_got(op);
@@ -176,7 +186,8 @@ static ilk_status check_generation(int64_t generation, ilk_error *err)
                      (long long)generation);
 }
 
-/* A suspended wait goes on if it waits for the same change. */
+/* A suspended wait goes on if it waits for the same change. Any other one ends with
+ * the first set that comes once it is in the queue. */
 static void begin_wait(ilk__request *request)
 {
     wait_request *self = (wait_request *)request;
@@ -185,6 +196,8 @@ static void begin_wait(ilk__request *request)
     if (!(self->known == event->known ? ilk__state_enter(&self->of)
                                       : ilk__state_begin(&self->of)))
         return;
+    if (self->known != event->known || !event->state.waiter.suspended_since)
+        event->since = NOT_QUEUED;
     event->known = self->known;
     ilk__state_await(&self->of, ilk__state_end);
 }

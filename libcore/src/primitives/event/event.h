@@ -11,6 +11,8 @@ struct ilk_event {
     ilk__state state;
     ilk_event_opts opts;
     int64_t known; /* of the current wait: a generation, or WAITS_FOR_SET */
+    int64_t
+        since; /* and by which generation it was in the queue; -1: not yet */
 
     /* from the last reply */
     int64_t generation;

@@ -140,6 +140,25 @@ static void a_set_wakes_who_waits(void **state)
     ilk_event_free(b);
 }
 
+static void a_set_that_is_cleared_at_once_ends_the_wait(void **state)
+{
+    ilk_event *a = open_event(client, "short"), *b = open_event(other, "short");
+    waiting w = {.event = b, .timeout_ms = 20000};
+    ilk_error err = {0};
+
+    (void)state;
+    start_waiting(&w);
+    await_queue_length("event", "short", 1);
+    assert_status(ILK_OK, ilk_event_set(a, "now", 3, &err));
+    assert_status(ILK_OK, ilk_event_clear(a, &err));
+
+    assert_waited(ILK_OK, &w);
+    assert_seen(b, 0, "", 0);
+    assert_status(ILK_EBUSY, ilk_event_wait(b, 0, &err));
+    ilk_event_free(a);
+    ilk_event_free(b);
+}
+
 static void a_wait_ends_in_time(void **state)
 {
     ilk_event *a = open_event(client, "time");
@@ -269,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_set_with_a_time_ends_by_itself),
         cmocka_unit_test(a_mebibyte_of_data_comes_through_and_no_more),
         cmocka_unit_test(a_set_wakes_who_waits),
+        cmocka_unit_test(a_set_that_is_cleared_at_once_ends_the_wait),
         cmocka_unit_test(a_wait_ends_in_time),
         cmocka_unit_test(one_set_wakes_a_hundred),
         cmocka_unit_test(a_change_is_seen_past_a_known_generation),

@@ -45,8 +45,8 @@ static void assert_asks(int queued, const char *known)
 static void enqueue(void)
 {
     assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
-    assert_asks(1, "0");
-    assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
+    assert_asks(1, "0 ''");
+    assert_int_equal(op_answer(&state_op, "%d -1 7 1 3", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 }
 
@@ -82,7 +82,7 @@ static void woken_it_asks_again_in_the_same_place(void **state)
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
     assert_string_equal(entry, state_waiter(event)->entry);
-    assert_asks(1, "0");
+    assert_asks(1, "0 3");
     answer_state(78, 1, "");
     assert_string_equal("", ilk_event_data(event, NULL));
 }
@@ -95,7 +95,7 @@ static void a_change_before_the_answer_is_not_forgotten(void **state)
     assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
     inbox_receives("1 change ilk:event:wait:{e}");
 
-    assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
+    assert_int_equal(op_answer(&state_op, "%d -1 7 1 3", ILK__CODE_QUEUED),
                      ILK__ACT_SEND);
     answer_state(79, 1, "");
 }
@@ -113,7 +113,7 @@ static void one_message_wakes_all_of_this_client_in_that_list(void **state)
     ilk__op_init(&second, state_op.type, state_waiter(other), state_op.deadline,
                  &err);
     assert_int_equal(op_start(&second), ILK__ACT_SEND);
-    assert_int_equal(op_answer(&second, "%d -1 7 1", ILK__CODE_QUEUED),
+    assert_int_equal(op_answer(&second, "%d -1 7 1 3", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 
     inbox_receives("1 change ilk:event:wait:{e}");
