@@ -7,6 +7,7 @@ with these arguments. :func:`task` makes a message.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import signal
@@ -52,7 +53,8 @@ def callback_of(
 ) -> tuple[Callback, list[Any]]:
     """Return the callback that a message names, and its arguments.
 
-    Raises: ValueError for a message that names none. Blocks: no. Thread: any thread.
+    Raises: ValueError for a message that names none, LookupError for a name that
+    this worker does not know. Blocks: no. Thread: any thread.
     """
     try:
         name, args = json.loads(message)
@@ -63,8 +65,51 @@ def callback_of(
     if not isinstance(name, str) or not isinstance(args, list):
         raise ValueError("not [name, args] in JSON")
     if name not in callbacks:
-        raise ValueError(f"unknown callback {name!r}")
+        raise LookupError(f"unknown callback {name!r}")
     return callbacks[name], args
+
+
+def checked_callbacks(callbacks: Mapping[str, Callback]) -> Mapping[str, Callback]:
+    """Check that names map to functions; the mapping itself may change later.
+
+    Raises: TypeError. Blocks: no. Thread: any thread.
+    """
+    if not isinstance(callbacks, Mapping):
+        got = type(callbacks).__name__
+        raise TypeError(f"callbacks must map names to functions, got {got}")
+    for name, callback in callbacks.items():
+        if not isinstance(name, str):
+            raise TypeError(f"names of callbacks must be str, got {name!r}")
+        if not callable(callback):
+            raise TypeError(f"callback {name!r} must be callable, got {callback!r}")
+    return callbacks
+
+
+def refuse_coroutine_functions(callbacks: Mapping[str, Callback]) -> None:
+    """Refuse coroutine functions, which a blocking worker would never run.
+
+    Raises: TypeError. Blocks: no. Thread: any thread.
+    """
+    for name, callback in callbacks.items():
+        if inspect.iscoroutinefunction(callback):
+            raise TypeError(
+                f"callback {name!r} is a coroutine function, which"
+                " interlock.aio.Worker runs and interlock.Worker does not"
+            )
+
+
+def check_result(result: object) -> None:
+    """Refuse what a callback leaves to be awaited: nobody would.
+
+    Raises: TypeError. Blocks: no. Thread: any thread.
+    """
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError(
+            "the callback returned an awaitable, which interlock.aio.Worker"
+            " awaits and interlock.Worker does not"
+        )
 
 
 def refuse_ended(ended_by: str | None) -> None:
@@ -85,8 +130,9 @@ class Worker(ProcessBound):
     ``queues`` are names in order of priority; ``callbacks`` maps a name to a
     function. When a callback raises, its message is delivered again, after
     ``backoff`` seconds and twice as long each time up to ``backoff_max``, with
-    random jitter. After ``max_attempts`` the message becomes dead; a message that
-    names no callback becomes dead at once. The lease is renewed while a callback
+    random jitter. After ``max_attempts`` the message becomes dead. A name that is not
+    among ``callbacks`` counts as a failure, so that newer programs may push what only
+    newer workers know; a message that is no ``[name, args]`` is dead at once. The lease is renewed while a callback
     works, so it may take longer than ``lease`` seconds; the messages of a process
     that dies are delivered again when the lease has ended. ``batch`` messages are
     reserved together.
@@ -122,7 +168,8 @@ class Worker(ProcessBound):
         if isinstance(queues, (str, bytes, bytearray, memoryview)):
             queues = (queues,)
         self._client = client
-        self._callbacks = callbacks
+        self._callbacks = checked_callbacks(callbacks)
+        refuse_coroutine_functions(callbacks)
         self._stopped = False  # a signal handler sets it: no lock
         self._ended_by: str | None = None  # the exception that has ended run()
         self._lock = threading.Lock()
@@ -303,8 +350,13 @@ class Worker(ProcessBound):
             log.error("message %d of %s is buried: %s", job.id, job.queue, error)
             self._settle(lib.ilk_worker_bury, handle, str(error))
             return
+        except LookupError as error:
+            self._count("failed")
+            log.error("message %d of %s is given back: %s", job.id, job.queue, error)
+            self._settle(lib.ilk_worker_failed, handle, str(error))
+            return
         try:
-            callback(*args)
+            check_result(callback(*args))
         except Exception as error:
             self._count("failed")
             log.exception("message %d of %s failed", job.id, job.queue)

@@ -44,7 +44,6 @@ async def test_callbacks_are_called_by_name(url, name):
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        (aio.task("unknown"), "unknown callback 'unknown'"),
         (b"\xff\0", "not [name, args] in JSON"),
         (b'["f", {}]', "not [name, args] in JSON"),
         pytest.param(b"[" * 200_000, "nested too deeply", id="deep"),
@@ -59,6 +58,17 @@ async def test_what_nobody_can_work_on_is_dead_at_once(url, name, message, reaso
         assert await worker.run(until_empty=True) == 0
         (dead,) = await queue.peek("dead")
         assert (dead.data, dead.reason, worker.buried) == (message, reason, 1)
+
+
+@on_both_kinds
+async def test_a_name_that_only_newer_workers_know_is_left_to_them(url, name):
+    async with aio.connect(url) as client:
+        queue = client.queue(name)
+        await queue.push(aio.task("new"))
+        old = aio.Worker(client, name, {"old": print}, backoff=60)
+        assert await old.run(until_empty=True) == 0
+        info = await queue.inspect()
+        assert (old.failed, old.buried, info.dead, info.delayed) == (1, 0, 0, 1)
 
 
 @on_both_kinds

@@ -34,7 +34,6 @@ def test_callbacks_are_called_by_name(client, name):
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        (task("unknown"), "unknown callback 'unknown'"),
         (b"\xff\0", "not [name, args] in JSON"),
         (b'["f"]', "not [name, args] in JSON"),
         (b"[1, []]", "not [name, args] in JSON"),
@@ -50,6 +49,57 @@ def test_what_nobody_can_work_on_is_dead_at_once(client, name, message, reason):
     assert worker.run(until_empty=True) == 0
     (dead,) = queue.peek("dead")
     assert (dead.data, dead.reason, worker.buried) == (message, reason, 1)
+
+
+def test_a_name_that_only_newer_workers_know_is_left_to_them(client, name):
+    queue, called = client.queue(name), []
+    queue.push(task("new", 7))
+    old = Worker(client, name, {"old": called.append}, backoff=0.01)
+    new = Worker(client, name, {"new": called.append})
+
+    assert old.run(until_empty=True) == 0
+    assert (old.failed, old.buried, queue.inspect().dead) == (1, 0, 0)
+    wait_until(lambda: new.run(until_empty=True) == 1)
+    assert called == [7]
+
+
+def test_a_name_that_nobody_knows_is_dead_after_its_attempts(client, name):
+    queue = client.queue(name)
+    queue.push(task("typo"))
+    worker = Worker(client, name, {}, max_attempts=1)
+
+    worker.run(until_empty=True)
+
+    assert [job.reason for job in queue.peek("dead")] == ["unknown callback 'typo'"]
+
+
+async def coroutine():
+    raise AssertionError("nobody awaits this")
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "text"),
+    [
+        ({"f": coroutine}, "callback 'f' is a coroutine function.*interlock.aio"),
+        ([print], "callbacks must map names to functions, got list"),
+        ({"f": 5}, "callback 'f' must be callable, got 5"),
+        ({b"f": print}, "names of callbacks must be str, got b'f'"),
+    ],
+)
+def test_callbacks_that_cannot_be_called_are_refused(client, name, callbacks, text):
+    with pytest.raises(TypeError, match=text):
+        Worker(client, name, callbacks)
+
+
+def test_a_callback_that_returns_an_awaitable_has_failed(client, name):
+    queue = client.queue(name)
+    queue.push(task("f"))
+    worker = Worker(client, name, {"f": lambda: coroutine()}, max_attempts=1)
+
+    assert worker.run(until_empty=True) == 0
+
+    (dead,) = queue.peek("dead")
+    assert dead.reason.startswith("TypeError: the callback returned an awaitable")
 
 
 def test_failures_come_again_later_each_time_and_end(client, name):

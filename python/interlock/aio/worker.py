@@ -17,7 +17,7 @@ from .._outage import Outage
 from .._process_bound import ProcessBound
 from .._stop_signals import stopping
 from ..queue import QueueOptions
-from ..worker import Callback, callback_of, log, refuse_ended
+from ..worker import Callback, callback_of, checked_callbacks, log, refuse_ended
 from .job import Job
 from .queue import Queue
 
@@ -80,7 +80,7 @@ class Worker(ProcessBound):
         options = QueueOptions(order, max_attempts, renew=True)
         self._client = client
         self._queue = Queue(client, tuple(queues), options)
-        self._callbacks = callbacks
+        self._callbacks = checked_callbacks(callbacks)
         self._lease, self._max_attempts = lease, max_attempts
         self._backoff = _ffi.as_float(backoff)
         self._backoff_max = _ffi.as_float(backoff_max)
@@ -177,6 +177,11 @@ class Worker(ProcessBound):
             self.buried += 1
             log.error("message %d of %s is buried: %s", job.id, job.queue, error)
             await self._settle(job, functools.partial(job.bury, str(error)))
+            return
+        except LookupError as error:
+            self.failed += 1
+            log.error("message %d of %s is given back: %s", job.id, job.queue, error)
+            await self._settle(job, self._failed(job, str(error)))
             return
         try:
             result = callback(*args)
