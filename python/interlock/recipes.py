@@ -19,7 +19,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Mapping
-from typing import Any, Callable
+from typing import Any, Callable, Literal
 
 from . import _consumer, _fork, _recipe_calls
 from ._client_lookup import client_for, name_for
@@ -43,7 +43,9 @@ _guard = _fork.Guard()
 _held: dict[tuple[int, str], Lock] = {}
 
 
-def acquire_lock(conn: Any, lockname: str, acquire_timeout: float = 10) -> str | bool:
+def acquire_lock(
+    conn: Any, lockname: str, acquire_timeout: float = 10
+) -> str | Literal[False]:
     """Acquire the lock ``lock:<lockname>``; returns its identifier, or False.
 
     ``conn`` is an interlock.Client, a URL or a redis.Redis. The lease is
@@ -66,14 +68,19 @@ def acquire_lock(conn: Any, lockname: str, acquire_timeout: float = 10) -> str |
     return lock.token
 
 
-def release_lock(conn: Any, lockname: str, identifier: str | bytes) -> bool:
+def release_lock(
+    conn: Any, lockname: str, identifier: str | bytes | Literal[False]
+) -> bool:
     """Release the lock; returns False when this identifier no longer holds it.
 
-    The identifier may come from another process.
+    The identifier may come from another process. False, which ``acquire_lock()``
+    returns without the lock, holds nothing.
 
     Raises: ConnectionError, UnknownOutcomeError. Blocks: one or two round
     trips. Thread: any thread.
     """
+    if identifier is False:
+        return False
     token = identifier.decode() if isinstance(identifier, bytes) else identifier
     name = name_for(conn, PREFIX + lockname)
     with _guard:

@@ -57,6 +57,15 @@ def test_text_is_in_the_encoding_of_the_pool(url, server, name):
     assert recipes.release_lock(conn, name + key, identifier)
 
 
+def test_a_lock_that_was_not_acquired_is_released_by_nobody(conn, name):
+    identifier = recipes.acquire_lock(conn, name)
+    missed = recipes.acquire_lock(conn, name, acquire_timeout=0.01)
+
+    assert missed is False
+    assert recipes.release_lock(conn, name, missed) is False
+    assert recipes.release_lock(conn, name, identifier) is True
+
+
 def test_pushes_return_nothing_and_pops_none_from_nothing(conn, name):
     r = recipes.bind(conn)
     for push, pop in (

@@ -7,6 +7,7 @@ import datetime
 
 import interlock
 from interlock import aio
+from interlock.recipes import acquire_lock, release_lock
 
 
 def blocking(client: interlock.Client) -> bytes:
@@ -31,6 +32,11 @@ def blocking(client: interlock.Client) -> bytes:
 
     total: int = double(4) + int(held)
     return data * total
+
+
+def by_recipe(conn: interlock.Client) -> bool:
+    identifier = acquire_lock(conn, "market", acquire_timeout=10)
+    return release_lock(conn, "market", identifier)
 
 
 def located(key: str) -> tuple[str, list[str], bytes]:
