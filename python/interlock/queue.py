@@ -104,7 +104,9 @@ class Queue(QueueBase):
 
         ``delay`` is in seconds: the message is taken no earlier. ``once`` is a
         request id: a push with the same id within the queue's ``once`` seconds
-        changes nothing and returns the number of the first one. A lost reply
+        changes nothing and returns the number of the first one, whether that message
+        waits, is done or is dead; after that time it is a new message, even if the first
+        one still waits. A lost reply
         never duplicates a message, with or without an id.
 
         Raises: InvalidError for more than 1 MiB, DiffersError for a queue of

@@ -65,7 +65,8 @@ typedef struct ilk_push_opts {
     size_t size;      /**< set by ilk_push_opts_init() */
     int64_t delay_ms; /**< deliver it no earlier; at most 1 year */
     const char *once; /**< a request id: a push under the same id within
-                               once_ms changes nothing; NULL for none */
+                               once_ms changes nothing, also when the first
+                               message is done or dead; NULL for none */
     size_t once_len;  /**< its bytes, 1 to ILK_QUEUE_ID_MAX */
 } ilk_push_opts;
 
