@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
-# The static library that is installed: one object whose hidden names are gone.
+# The static library that is installed, and that a parent project links as
+# interlock::interlock_static: one object whose hidden names are gone.
 #
 # interlock_static shows the hidden names, which tests want and users do not:
 # hiredis' functions in it would meet those of a program's own hiredis.
 #
 # Options such as -m32 are needed to make that object, and with -flto the files
 # may be no objects that objcopy reads. So the two steps are tried at first; where
-# they fail, interlock_static is installed as it is.
+# they fail, interlock_static serves as it is.
+if(PROJECT_IS_TOP_LEVEL AND NOT (ILK_INSTALL AND ILK_ARCHIVE))
+    add_library(interlock::interlock_static ALIAS interlock_static)
+    return()
+endif()
 set(ilk_archive "")
 separate_arguments(ilk_archive_flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
 
@@ -53,8 +58,27 @@ if(ilk_archive_works)
         DEPENDS interlock_static # Make knows no objects of other targets
         COMMENT "Making the static library to install"
         COMMAND_EXPAND_LISTS VERBATIM)
-    add_custom_target(interlock_archive ALL DEPENDS ${ilk_archive})
+    set(ilk_all "")
+    if(ILK_INSTALL)
+        set(ilk_all ALL)
+    endif()
+    add_custom_target(interlock_archive ${ilk_all} DEPENDS ${ilk_archive})
+    add_library(interlock_archived STATIC IMPORTED GLOBAL)
+    add_dependencies(interlock_archived interlock_archive)
+    set_target_properties(interlock_archived PROPERTIES
+        IMPORTED_LOCATION ${ilk_archive})
+    target_include_directories(interlock_archived INTERFACE
+        ${PROJECT_SOURCE_DIR}/libcore/include)
+    foreach(property LINK_LIBRARIES LINK_OPTIONS)
+        get_target_property(value interlock_static INTERFACE_${property})
+        if(value)
+            set_property(TARGET interlock_archived
+                PROPERTY INTERFACE_${property} ${value})
+        endif()
+    endforeach()
+    add_library(interlock::interlock_static ALIAS interlock_archived)
 else()
     message(STATUS "interlock: the static library keeps its hidden names")
     add_custom_target(interlock_archive DEPENDS interlock_static)
+    add_library(interlock::interlock_static ALIAS interlock_static)
 endif()

@@ -26,15 +26,16 @@ cat >"$work/user.c" <<'EOF'
 #include <stdio.h>
 #include <string.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
     ilk_client *client = NULL;
     ilk_error err;
-    ilk_status st = ilk_client_open(&client, "nonsense://", NULL, &err);
+    const char *url = argc > 1 ? argv[1] : "nonsense://";
+    ilk_status st = ilk_client_open(&client, url, NULL, &err);
 
     printf("%s %s\n", ilk_version(), ilk_status_name(st));
     ilk_client_free(client);
-    return st != ILK_EINVAL;
+    return st != (argc > 1 ? ILK_OK : ILK_EINVAL);
 }
 EOF
 cat >"$work/CMakeLists.txt" <<'EOF'
@@ -83,13 +84,19 @@ cat >"$work/parent/CMakeLists.txt" <<EOF
 cmake_minimum_required(VERSION 3.25)
 project(parent C)
 add_subdirectory($root interlock)
-add_executable(user user.c)
+add_executable(user user.c own.c)
 target_link_libraries(user PRIVATE interlock::interlock_static)
 install(TARGETS user)
 EOF
-cmake -S parent -B p -G Ninja >parent.log
+# A parent may have a hiredis of its own, here one that the library must not call.
+for name in redisReaderCreateWithFunctions redisReaderFeed redisReaderGetReply; do
+    printf 'void abort(void);\nvoid %s(void);\nvoid %s(void)\n{\n    abort();\n}\n' \
+        $name $name
+done >"$work/parent/own.c"
+cmake -S parent -B p -G Ninja -DILK_HIREDIS=bundled >parent.log
 cmake --build p >>parent.log
 LD_LIBRARY_PATH='' ./p/user
+LD_LIBRARY_PATH='' ./p/user "embedded://$work/server"
 grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=$' p/CMakeCache.txt ||
     { echo "the parent's build type was set"; exit 1; }
 cmake --install p --prefix "$work/parents" >>parent.log
