@@ -13,16 +13,19 @@
 #include <string.h>
 
 enum {
-    SETTINGS,
-    ISOLATION,
-    VARIABLES,
-    SESSION,
-    PREVIOUS,
+    SETTINGS = 0,
+    ISOLATION = 1,
+    VARIABLES = 2,
+    SESSION = 3,
+    PREVIOUS = 4,
     TABLE = ILK__MYSQL_STEP_TABLE,
-    CREATE,
-    COLUMNS,
-    READY,
-    CLOCK,                  /* instead of SESSION, where that has failed */
+    CREATE = TABLE + 1,
+    COLUMNS = TABLE + 2,
+    READY = TABLE + 3,
+    CLOCK = TABLE + 4 /* instead of SESSION, where that has failed */
+};
+
+enum {
     MARIADB_LEAST = 100002, /* several locks by GET_LOCK in one session */
     MYSQL_LEAST = 50705,
     PREVIOUS_WAIT_S = 1
