@@ -47,7 +47,8 @@ set(ilk_etcd_client_sources
     ${ilk_etcd}/etcd_client_calls.c ${ilk_etcd}/etcd_client_errors.c
     ${ilk_etcd}/etcd_client_renewals.c ${ilk_etcd}/etcd_client_requests.c
     ${ilk_etcd}/etcd_client_watches.c ${ilk_etcd}/grpc_conn.c
-    ${ilk_etcd}/grpc_frame.c ${ilk_etcd}/grpc_socket.c)
+    ${ilk_etcd}/grpc_frame.c
+    ${PROJECT_SOURCE_DIR}/libcore/backends/shared/store_socket.c)
 add_library(ilk_etcd_client STATIC EXCLUDE_FROM_ALL
     ${ilk_etcd_client_sources} ${ilk_etcd_generated}/etcd.pb.c)
 set_source_files_properties(${ilk_etcd_generated}/etcd.pb.c PROPERTIES
@@ -77,9 +78,24 @@ function(ilk_add_etcd_client_test)
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/etcd_server.c)
     target_link_libraries(ct_etcd_client PRIVATE ilk_etcd_client)
 
-    ilk_add_store_fuzz(etcd_answers
-        ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_answers.c
-        ilk_etcd_client)
+    set(fuzz ${PROJECT_SOURCE_DIR}/tests/fuzz)
+    set(source
+        ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_answers.c)
+    ilk_add_fuzz(fuzz_etcd_answers ${source} ${fuzz}/driver.c)
+    target_include_directories(fuzz_etcd_answers PRIVATE ${fuzz})
+    target_link_libraries(fuzz_etcd_answers PRIVATE ilk_etcd_client)
+    add_test(NAME fuzz_etcd_answers COMMAND ${ILK_TEST_LAUNCHER}
+        $<TARGET_FILE:fuzz_etcd_answers>
+        ${fuzz}/corpus_etcd_answers)
+    set_tests_properties(fuzz_etcd_answers PROPERTIES LABELS ut TIMEOUT 60)
+    add_dependencies(unit_tests fuzz_etcd_answers)
+    if(ILK_FUZZ)
+        ilk_add_fuzz(fuzzer_etcd_answers ${source})
+        target_include_directories(fuzzer_etcd_answers PRIVATE ${fuzz})
+        target_link_libraries(fuzzer_etcd_answers PRIVATE ilk_etcd_client)
+        target_link_options(fuzzer_etcd_answers PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzzers fuzzer_etcd_answers)
+    endif()
 endfunction()
 if(ILK_TESTS)
     ilk_add_etcd_client_test()

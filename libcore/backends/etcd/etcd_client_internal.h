@@ -124,7 +124,7 @@ struct ilk__etcd_watch {
 typedef struct ilk__etcd_endpoint_at {
     char *host;
     int port;
-    char text[ILK__GRPC_WHERE];
+    char text[ILK__SOCKET_WHERE];
 } ilk__etcd_endpoint_at;
 
 typedef enum ilk__etcd_login {

@@ -38,7 +38,7 @@ struct ilk__grpc_conn {
     size_t first_len;
     int64_t received_at, bytes_in, bytes_out;
     char fault[160]; /* nghttp2's explanation */
-    ilk__grpc_socket socket;
+    ilk__store_socket socket;
 };
 
 /* ---- nghttp2's memory ------------------------------------------------------ */
@@ -282,7 +282,7 @@ ilk_status ilk__grpc_conn_new(ilk__grpc_conn **out, const ilk__url *url,
     conn->ready_end = &conn->ready;
     conn->url = url;
     conn->received_at = ilk__now_ms();
-    ilk__grpc_socket_init(&conn->socket, url, deadline);
+    ilk__store_socket_init(&conn->socket, "etcd", url, "h2", deadline);
     if (make_session(conn)) {
         ilk__grpc_conn_free(conn);
         return ilk__fail(err, ILK_ENOMEM, "no memory for a connection");
@@ -309,14 +309,14 @@ void ilk__grpc_conn_free(ilk__grpc_conn *conn)
         next = stream->next;
         free_stream(stream);
     }
-    ilk__grpc_socket_close(&conn->socket);
+    ilk__store_socket_close(&conn->socket);
     ilk__buf_free(&conn->out);
     ilk__free(conn);
 }
 
 void ilk__grpc_conn_abandon(ilk__grpc_conn *conn)
 {
-    int fd = ilk__grpc_socket_fd(&conn->socket);
+    int fd = ilk__store_socket_fd(&conn->socket);
 
     if (fd >= 0)
         ilk__descriptor_close(fd);
@@ -352,12 +352,12 @@ static ilk_status flush(ilk__grpc_conn *conn, ilk_error *err)
             if (ilk__buf_add(&conn->out, data, (size_t)len))
                 return broken(conn, NGHTTP2_ERR_NOMEM, err);
         }
-        st = ilk__grpc_socket_send(&conn->socket, ilk__buf_data(&conn->out),
-                                   ilk__buf_len(&conn->out), &sent, err);
+        st = ilk__store_socket_send(&conn->socket, ilk__buf_data(&conn->out),
+                                    ilk__buf_len(&conn->out), &sent, err);
         ilk__buf_drop(&conn->out, sent);
         conn->bytes_out += (int64_t)sent;
     } while (st == ILK_OK && len > 0 && ilk__buf_len(&conn->out) == 0
-             && !ilk__grpc_socket_unsent(&conn->socket));
+             && !ilk__store_socket_unsent(&conn->socket));
     return st;
 }
 
@@ -414,7 +414,7 @@ static ilk_status receive(ilk__grpc_conn *conn, ilk_error *err)
 
     conn->more = 0;
     for (int i = 0; i < READS_MOST; i++) {
-        st = ilk__grpc_socket_receive(&conn->socket, &data, err);
+        st = ilk__store_socket_receive(&conn->socket, &data, err);
         if (st == ILK_ECONN && conn->first_len == 0)
             return explain_end(conn, err);
         if (st)
@@ -439,8 +439,8 @@ ilk_status ilk__grpc_conn_step(ilk__grpc_conn *conn, int may_receive,
 {
     ilk_status st;
 
-    if (conn->socket.stage != ILK__GRPC_OPEN) {
-        st = ilk__grpc_socket_step(&conn->socket, err);
+    if (conn->socket.stage != ILK__SOCKET_OPEN) {
+        st = ilk__store_socket_step(&conn->socket, err);
         if (st)
             return st;
         may_receive = 1;
@@ -472,17 +472,17 @@ ilk_status ilk__grpc_conn_step(ilk__grpc_conn *conn, int may_receive,
 
 int ilk__grpc_conn_fd(const ilk__grpc_conn *conn)
 {
-    return ilk__grpc_socket_fd(&conn->socket);
+    return ilk__store_socket_fd(&conn->socket);
 }
 
 short ilk__grpc_conn_events(const ilk__grpc_conn *conn)
 {
     int writes;
 
-    if (conn->socket.stage != ILK__GRPC_OPEN)
+    if (conn->socket.stage != ILK__SOCKET_OPEN)
         return conn->socket.events;
     writes =
-        ilk__buf_len(&conn->out) > 0 || ilk__grpc_socket_unsent(&conn->socket);
+        ilk__buf_len(&conn->out) > 0 || ilk__store_socket_unsent(&conn->socket);
     return (short)(writes ? POLLIN | POLLOUT : POLLIN);
 }
 
@@ -490,7 +490,7 @@ int64_t ilk__grpc_conn_until(const ilk__grpc_conn *conn)
 {
     if (conn->more || conn->ready)
         return ilk__now_ms();
-    if (conn->socket.stage != ILK__GRPC_OPEN)
+    if (conn->socket.stage != ILK__SOCKET_OPEN)
         return conn->socket.until;
     return conn->has_settings ? ILK__FOREVER : conn->socket.deadline;
 }

@@ -13,8 +13,8 @@
 #ifndef ILK__GRPC_CONN_H
 #define ILK__GRPC_CONN_H
 
+#include "../shared/store_socket.h"
 #include "grpc_frame.h"
-#include "grpc_socket.h"
 
 typedef struct ilk__grpc_conn ilk__grpc_conn;
 typedef struct ilk__grpc_stream ilk__grpc_stream;
@@ -45,7 +45,7 @@ struct ilk__grpc_stream {
     int no_memory;
 };
 
-/* ILK_ENOMEM. The URL is borrowed, see grpc_socket.h. */
+/* ILK_ENOMEM. The URL is borrowed, see store_socket.h. */
 ilk_status ilk__grpc_conn_new(ilk__grpc_conn **out, const ilk__url *url,
                               int64_t deadline, ilk_error *err);
 /* Frees the streams that are left, too. NULL is ignored. */

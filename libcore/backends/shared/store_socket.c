@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grpc_socket.c -- a non-blocking socket to one endpoint, with TLS or without.
+ * store_socket.c -- a non-blocking socket to one server, with TLS or without.
  *
  * The addresses of a host share the time that is left, so that one which drops our
  * packets does not use up the whole deadline.
  */
-#include "grpc_socket.h"
+#include "store_socket.h"
 
 #include "base/backoff.h"
 #include "base/cancel.h"
@@ -20,12 +20,15 @@
 #include <stdio.h>
 #include <string.h>
 
-void ilk__grpc_socket_init(ilk__grpc_socket *self, const ilk__url *url,
-                           int64_t deadline)
+void ilk__store_socket_init(ilk__store_socket *self, const char *store,
+                            const ilk__url *url, const char *protocol,
+                            int64_t deadline)
 {
     /* `received` is not zeroed: its pages stay unused until bytes arrive. */
-    memset(self, 0, offsetof(ilk__grpc_socket, received));
+    memset(self, 0, offsetof(ilk__store_socket, received));
     self->fd = -1;
+    self->store = store;
+    self->protocol = protocol;
     self->url = url;
     self->deadline = self->until = deadline;
     snprintf(self->where, sizeof self->where,
@@ -33,7 +36,7 @@ void ilk__grpc_socket_init(ilk__grpc_socket *self, const ilk__url *url,
              url->port);
 }
 
-static ilk_status wait_for(ilk__grpc_socket *self, short events)
+static ilk_status wait_for(ilk__store_socket *self, short events)
 {
     self->events = events;
     return ILK_EAGAIN;
@@ -41,13 +44,14 @@ static ilk_status wait_for(ilk__grpc_socket *self, short events)
 
 /* ---- sending and receiving ------------------------------------------------ */
 
-static ilk_status broke(const ilk__grpc_socket *self, int error, ilk_error *err)
+static ilk_status broke(const ilk__store_socket *self, int error,
+                        ilk_error *err)
 {
-    return ilk__fail(err, ILK_ECONN, "the connection to etcd at %s broke: %s",
-                     self->where, strerror(error));
+    return ilk__fail(err, ILK_ECONN, "the connection to %s at %s broke: %s",
+                     self->store, self->where, strerror(error));
 }
 
-static ilk_status send_some(ilk__grpc_socket *self, const void *data,
+static ilk_status send_some(ilk__store_socket *self, const void *data,
                             size_t len, size_t *out_sent, ilk_error *err)
 {
     int cancelling = ilk__cancel_disable();
@@ -64,7 +68,7 @@ static ilk_status send_some(ilk__grpc_socket *self, const void *data,
 }
 
 /* Send the encrypted bytes, as far as the socket accepts them. */
-static ilk_status flush(ilk__grpc_socket *self, ilk_error *err)
+static ilk_status flush(ilk__store_socket *self, ilk_error *err)
 {
     size_t pending = ilk__tls_pending(self->tls), len, sent = 0;
     ilk_status st = ILK_OK;
@@ -85,16 +89,16 @@ static ilk_status flush(ilk__grpc_socket *self, ilk_error *err)
 }
 
 /* The TLS layer's error, with the server's address in front of the text. */
-static ilk_status tls_broke(const ilk__grpc_socket *self, const ilk_error *why,
+static ilk_status tls_broke(const ilk__store_socket *self, const ilk_error *why,
                             ilk_error *err)
 {
     return ilk__fail(err, (ilk_status)why->code,
-                     "the connection to etcd at %s: %.180s", self->where,
-                     why->msg);
+                     "the connection to %s at %s: %.180s", self->store,
+                     self->where, why->msg);
 }
 
-ilk_status ilk__grpc_socket_send(ilk__grpc_socket *self, const void *data,
-                                 size_t len, size_t *out_sent, ilk_error *err)
+ilk_status ilk__store_socket_send(ilk__store_socket *self, const void *data,
+                                  size_t len, size_t *out_sent, ilk_error *err)
 {
     ilk_error why;
     ilk_status st;
@@ -111,13 +115,14 @@ ilk_status ilk__grpc_socket_send(ilk__grpc_socket *self, const void *data,
     return flush(self, err);
 }
 
-int ilk__grpc_socket_unsent(const ilk__grpc_socket *self)
+int ilk__store_socket_unsent(const ilk__store_socket *self)
 {
     return self->tls
            && (ilk__buf_len(&self->sealed) || ilk__tls_pending(self->tls));
 }
 
-static ilk_status fetch(ilk__grpc_socket *self, size_t *out_len, ilk_error *err)
+static ilk_status fetch(ilk__store_socket *self, size_t *out_len,
+                        ilk_error *err)
 {
     int cancelling = ilk__cancel_disable();
     ssize_t got;
@@ -139,8 +144,8 @@ static ilk_status fetch(ilk__grpc_socket *self, size_t *out_len, ilk_error *err)
 
 /* Bytes that arrived together with the end of the handshake, or with the end of
  * the connection, are in the TLS layer already. */
-ilk_status ilk__grpc_socket_receive(ilk__grpc_socket *self, ilk__span *out,
-                                    ilk_error *err)
+ilk_status ilk__store_socket_receive(ilk__store_socket *self, ilk__span *out,
+                                     ilk_error *err)
 {
     ilk_error why;
     ilk_status fetched, st;
@@ -167,24 +172,37 @@ ilk_status ilk__grpc_socket_receive(ilk__grpc_socket *self, ilk__span *out,
 
 /* ---- connecting ----------------------------------------------------------- */
 
-static ilk_status resolve_step(ilk__grpc_socket *self, ilk_error *err)
+/* The owner counts its attempts, so that each address is the first one in turn. */
+static void pass_over(ilk__store_socket *self)
+{
+    size_t count = 0;
+
+    for (const struct addrinfo *one = self->address; one; one = one->ai_next)
+        count++;
+    for (size_t i = self->turn % count; i > 0; i--)
+        self->address = self->address->ai_next;
+}
+
+static ilk_status resolve_step(ilk__store_socket *self, ilk_error *err)
 {
     const ilk__url *url = self->url;
     ilk_status st = ILK_OK;
 
     if (url->scheme == ILK__SCHEME_TLS && !self->tls) {
         st = ilk__tls_new(&self->tls, url, err);
-        if (st == ILK_OK)
-            st = ilk__tls_offer_protocol(self->tls, "h2", err);
+        if (st == ILK_OK && self->protocol)
+            st = ilk__tls_offer_protocol(self->tls, self->protocol, err);
     }
     if (st == ILK_OK && !self->resolve)
         st = ilk__resolve_start(&self->resolve, url->host, url->port, err);
     if (st == ILK_OK)
         st = ilk__resolve_result(self->resolve, &self->address, err);
+    if (st == ILK_OK)
+        pass_over(self);
     return st == ILK_EAGAIN ? wait_for(self, POLLIN) : st;
 }
 
-static ilk_status dial(ilk__grpc_socket *self, ilk_error *err)
+static ilk_status dial(ilk__store_socket *self, ilk_error *err)
 {
     const struct addrinfo *address = self->address, *rest;
     int64_t now = ilk__now_ms();
@@ -199,7 +217,7 @@ static ilk_status dial(ilk__grpc_socket *self, ilk_error *err)
                      self->where, err);
 }
 
-static ilk_status try_address(ilk__grpc_socket *self, ilk_error *err)
+static ilk_status try_address(ilk__store_socket *self, ilk_error *err)
 {
     ilk_status st = self->fd < 0 ? dial(self, err)
                                  : ilk__dial_finish(self->fd, self->where, err);
@@ -211,14 +229,14 @@ static ilk_status try_address(ilk__grpc_socket *self, ilk_error *err)
     return st == ILK_EAGAIN ? wait_for(self, POLLOUT) : st;
 }
 
-static void hang_up(ilk__grpc_socket *self)
+static void hang_up(ilk__store_socket *self)
 {
     if (self->fd >= 0)
         ilk__descriptor_close(self->fd);
     self->fd = -1;
 }
 
-static ilk_status dial_step(ilk__grpc_socket *self, ilk_error *err)
+static ilk_status dial_step(ilk__store_socket *self, ilk_error *err)
 {
     ilk_status st;
 
@@ -235,7 +253,7 @@ static ilk_status dial_step(ilk__grpc_socket *self, ilk_error *err)
     }
 }
 
-static ilk_status tls_step(ilk__grpc_socket *self, ilk_error *err)
+static ilk_status tls_step(ilk__store_socket *self, ilk_error *err)
 {
     ilk_status st, flushed;
     ilk_error why;
@@ -247,15 +265,15 @@ static ilk_status tls_step(ilk__grpc_socket *self, ilk_error *err)
         st = ilk__tls_handshake(self->tls, &why);
         if (st && st != ILK_EAGAIN) {
             flush(self, NULL); /* send the TLS alert, if possible */
-            return ilk__fail(err, st, "cannot connect to etcd at %s: %.180s",
-                             self->where, why.msg);
+            return ilk__fail(err, st, "cannot connect to %s at %s: %.180s",
+                             self->store, self->where, why.msg);
         }
         flushed = flush(self, err);
         if (st == ILK_OK || flushed)
             return flushed;
         st = fetch(self, &len, err);
         if (st == ILK_EAGAIN)
-            return wait_for(self, ilk__grpc_socket_unsent(self)
+            return wait_for(self, ilk__store_socket_unsent(self)
                                       ? POLLIN | POLLOUT
                                       : POLLIN);
         if (st == ILK_OK)
@@ -265,14 +283,14 @@ static ilk_status tls_step(ilk__grpc_socket *self, ilk_error *err)
     }
 }
 
-ilk_status ilk__grpc_socket_step(ilk__grpc_socket *self, ilk_error *err)
+ilk_status ilk__store_socket_step(ilk__store_socket *self, ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
-    while (self->stage != ILK__GRPC_OPEN && st == ILK_OK) {
+    while (self->stage != ILK__SOCKET_OPEN && st == ILK_OK) {
         switch (self->stage) {
-        case ILK__GRPC_RESOLVES: st = resolve_step(self, err); break;
-        case ILK__GRPC_DIALS: st = dial_step(self, err); break;
+        case ILK__SOCKET_RESOLVES: st = resolve_step(self, err); break;
+        case ILK__SOCKET_DIALS: st = dial_step(self, err); break;
         default: st = tls_step(self, err); break;
         }
         if (st == ILK_OK)
@@ -284,14 +302,14 @@ ilk_status ilk__grpc_socket_step(ilk__grpc_socket *self, ilk_error *err)
     return st;
 }
 
-int ilk__grpc_socket_fd(const ilk__grpc_socket *self)
+int ilk__store_socket_fd(const ilk__store_socket *self)
 {
     if (self->fd < 0 && self->resolve)
         return ilk__resolve_fd(self->resolve);
     return self->fd;
 }
 
-void ilk__grpc_socket_close(ilk__grpc_socket *self)
+void ilk__store_socket_close(ilk__store_socket *self)
 {
     hang_up(self);
     ilk__resolve_free(self->resolve);
