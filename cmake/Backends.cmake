@@ -22,7 +22,6 @@ option(ILK_BACKENDS_BUNDLED
 
 set(ilk_known_backends etcd zookeeper mysql)
 set(ilk_etcd_packages "libnghttp2-dev libnanopb-dev nanopb")
-set(ilk_zookeeper_packages "libzookeeper-st-dev")
 set(ilk_mysql_packages "libmariadb-dev")
 
 string(REPLACE "," ";" ilk_wanted_backends "${ILK_BACKENDS}")
@@ -59,11 +58,11 @@ function(ilk_archive_is_linkable out archive)
     endif()
 endfunction()
 
-# Where the client libraries go along, those of etcd and ZooKeeper are linked
-# statically if that is possible. MariaDB's is LGPL and loads plug-ins, so it stays a
-# library of its own, beside the object.
+# Where the client libraries go along, that of etcd is linked statically if that is
+# possible. MariaDB's is LGPL and loads plug-ins, so it stays a library of its own,
+# beside the object. The backend for ZooKeeper has none.
 set(ilk_etcd_archive nghttp2)
-set(ilk_zookeeper_archive zookeeper_st)
+set(ilk_zookeeper_archive "")
 set(ilk_mysql_archive "")
 
 function(ilk_archives_first out scheme)

@@ -43,8 +43,7 @@ if(ILK_SIM_LUA_FOUND)
         "int ilk_used(void) { return ilk_client(); }")
     set(ilk_client_of_etcd nghttp2)
     set(ilk_client_of_mysql mariadb)
-    set(ilk_client_of_zookeeper zookeeper_st)
-    foreach(store etcd mysql zookeeper)
+    foreach(store etcd mysql)
         add_library(ilk_orphan_client_${store} SHARED ${ilk_orphan}/client.c)
         set_target_properties(ilk_orphan_client_${store} PROPERTIES
             OUTPUT_NAME ${ilk_client_of_${store}} VERSION 999 SOVERSION 999
@@ -68,7 +67,7 @@ if(ILK_SIM_LUA_FOUND)
     ilk_add_test(${ilk_gateway}/ct_gateway_object.c ct 120)
     add_dependencies(ct_gateway_object
         interlock_memory interlock_older ilk_orphan_etcd ilk_orphan_mysql
-        ilk_orphan_zookeeper chaos_clock)
+        chaos_clock)
     target_compile_definitions(ct_gateway_object PRIVATE
         ILK_TEST_OBJECTS="${PROJECT_BINARY_DIR}/tests")
     ilk_add_gateway_test(ct_gateway_conformance

@@ -75,7 +75,7 @@ function(ilk_bundle_libraries backend bundle)
     install(CODE "
         file(GET_RUNTIME_DEPENDENCIES
             MODULES \"$<TARGET_FILE:${backend}>\"
-            PRE_INCLUDE_REGEXES nghttp2 zookeeper mariadb nanopb
+            PRE_INCLUDE_REGEXES nghttp2 mariadb nanopb
             PRE_EXCLUDE_REGEXES .*
             RESOLVED_DEPENDENCIES_VAR libraries)
         cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX OUTPUT_VARIABLE prefix)
@@ -99,9 +99,6 @@ endforeach()
 if(TARGET interlock_etcd)
     ilk_bundle_licence(libnghttp2-dev)
     ilk_bundle_licence(libnanopb-dev)
-endif()
-if(TARGET interlock_zookeeper)
-    ilk_bundle_licence(libzookeeper-st-dev)
 endif()
 if(TARGET interlock_mysql)
     ilk_bundle_licence(libmariadb3)

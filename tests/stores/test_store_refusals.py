@@ -166,7 +166,9 @@ def test_a_client_without_a_password_is_refused(guarded: Store, name: str) -> No
 # ---- TLS --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["etcd", "mysql"], indirect=True, scope="session")
+@pytest.mark.parametrize(
+    "kind", ["etcd", "mysql", "zookeeper"], indirect=True, scope="session"
+)
 @pytest.mark.parametrize(
     ("names", "trusts_it", "is_refused"),
     [
@@ -187,7 +189,7 @@ def test_a_certificate_is_judged(
     certificates = Certificates(tmp_path)
     certificates.issue(certificates.old, names=names)
     trusted = certificates.old if trusts_it else certificates.new
-    assert issubclass(kind, (Etcd, MySql))
+    assert issubclass(kind, (Etcd, MySql, ZooKeeper))
     with kind(certificates=certificates) as store:
         # The client library of MariaDB 11.8 compares no name for 127.0.0.1.
         url = store.url(f"ca={trusted.file}").replace("127.0.0.1", "localhost")
@@ -207,13 +209,15 @@ def test_a_certificate_is_judged(
             interlock.connect(url)
 
 
-@pytest.mark.parametrize("kind", ["etcd", "mysql"], indirect=True, scope="session")
+@pytest.mark.parametrize(
+    "kind", ["etcd", "mysql", "zookeeper"], indirect=True, scope="session"
+)
 def test_a_wait_over_tls_delays_no_other_lock(
     kind: type[Store], tmp_path: Path, name: str
 ) -> None:
     certificates = Certificates(tmp_path)
     certificates.issue(certificates.old)
-    assert issubclass(kind, (Etcd, MySql))
+    assert issubclass(kind, (Etcd, MySql, ZooKeeper))
     with (
         kind(certificates=certificates) as store,
         interlock.connect(store.url(f"ca={certificates.old.file}")) as client,
@@ -335,7 +339,8 @@ def test_a_backend_that_is_missing_is_named_with_its_package(
         )
         assert "UnsupportedError" in done.stderr, done.stderr
         assert f"built without {kind.scheme}" in done.stderr
-        assert re.search(r"install \S*lib\S+", done.stderr)
+        needs = r"build again with" if kind.scheme == "zookeeper" else r"install lib\S+"
+        assert re.search(needs, done.stderr)
 
 
 def test_an_object_that_is_no_backend_is_refused(

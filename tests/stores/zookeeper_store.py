@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from certificates import Certificates
 from cluster import until
 from ports import free_ports
 from server_process import ServerProcess
-from store import Store
+from store import LONG_S, Store
 
 JAR = Path(os.environ.get("ILK_ZOOKEEPER_JAR", "/usr/share/java/zookeeper.jar"))
 TICK_MS = 500
@@ -25,11 +26,20 @@ JAVA = (
     *("-Djava.net.preferIPv4Stack=true", "-Dzookeeper.forceSync=no"),
 )
 CHROOT = "/ilk-test"
+# TLS needs Netty, of which the jar's own class path lacks some.
+NETTY = "org.apache.zookeeper.server.NettyServerCnxnFactory"
+JARS = [JAR, *(JAR.with_name(f"netty-{one}.jar") for one in ("codec", "resolver"))]
 
 
 class ZooKeeperServer(ServerProcess):
     def __init__(
-        self, home: Path, number: int, port: int, members: str, session_s: float
+        self,
+        home: Path,
+        number: int,
+        port: int,
+        members: str,
+        session_s: float,
+        tls: str = "",
     ):
         super().__init__(home)
         self.port = port
@@ -41,12 +51,12 @@ class ZooKeeperServer(ServerProcess):
             f"dataDir={home / 'data'}\n"
             f"clientPort={port}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
             f"minSessionTimeout=1000\nmaxSessionTimeout={int(session_s * 1000)}\n"
-            f"admin.enableServer=false\n4lw.commands.whitelist=*\n{members}"
+            f"admin.enableServer=false\n4lw.commands.whitelist=*\n{members}{tls}"
         )
 
     def command(self) -> list[str]:
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        return [*JAVA, "-cp", str(JAR), main, str(self.config)]
+        return [*JAVA, "-cp", ":".join(map(str, JARS)), main, str(self.config)]
 
     def four_letters(self, word: str) -> str:
         with socket.create_connection(("127.0.0.1", self.port), timeout=2) as one:
@@ -76,6 +86,29 @@ class ZooKeeper(Store):
     slack_s = 2 * TICK_MS / 1000
     table_query = "session_timeout_ms=100000"
 
+    def __init__(
+        self,
+        count: int = 1,
+        session_s: float = LONG_S,
+        certificates: Certificates | None = None,
+    ):
+        self.certificates, self.tls_port = certificates, 0
+        super().__init__(count, session_s)
+
+    def tls(self) -> str:
+        """The lines of one server's configuration."""
+        if not self.certificates:
+            return ""
+        files = self.certificates.files()
+        both = self.home / "server.pem"  # the key and the certificate in one file
+        both.write_text("".join(Path(files[one]).read_text() for one in files))
+        (self.tls_port,) = free_ports(1)
+        return (
+            f"secureClientPort={self.tls_port}\nserverCnxnFactory={NETTY}\n"
+            f"ssl.keyStore.location={both}\nssl.clientAuth=none\n"
+            f"ssl.trustStore.location={self.certificates.both}\n"
+        )
+
     @classmethod
     def missing(cls) -> str:
         lacks = super().missing()
@@ -95,6 +128,7 @@ class ZooKeeper(Store):
                 ports[number],
                 members if count > 1 else "",
                 self.session_s,
+                self.tls(),
             )
             for number in range(count)
         ]
@@ -106,6 +140,8 @@ class ZooKeeper(Store):
 
     def url(self, query: str = "", ports: Sequence[int] = ()) -> str:
         query = f"?{query}" if query else ""
+        if self.tls_port:
+            return f"zookeeper+tls://{self.hosts([self.tls_port])}{CHROOT}{query}"
         return f"zookeeper://{self.hosts(ports)}{CHROOT}{query}"
 
     def shell(self, *words: str) -> str:

@@ -7,13 +7,15 @@
  * Registers are in zookeeper_registers.c, groups in zookeeper_groups.c. Locks, read/write
  * locks, semaphores and elections are a contention store. A lock has the nodes of
  * Curator's InterProcessMutex, see zookeeper_nodes.c. A hold's fence is the czxid of its
- * node. The client library is the one without threads.
+ * node. The client of the protocol is the backend's own: zookeeper_wire.h,
+ * zookeeper_conn.h, zookeeper_session.c.
  */
 #include "zookeeper_store.h"
 
 #include "base/alloc.h"
-#include "base/descriptor.h"
+#include "base/token.h"
 #include "gateway/backend.h"
+#include "net/tls_store.h"
 
 #include <poll.h>
 #include <string.h>
@@ -64,11 +66,37 @@ static const ilk__group_store group_store = {
 
 /* ---- the URL ------------------------------------------------------------- */
 
+static const char with_tls_scheme[] = "zookeeper+tls";
+
+/* The files of TLS. 0: it is another option. */
+static int take_file(ilk__zk *store, ilk__span key, ilk__span value,
+                     ilk_status *out_st, ilk_error *err)
+{
+    struct {
+        const char *name;
+        char **to;
+    } files[] = {{"ca", &store->url.ca},
+                 {"cert", &store->url.cert},
+                 {"key", &store->url.key}};
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (store->url.scheme == ILK__SCHEME_TLS
+            && ilk__text_equals(key, files[i].name)) {
+            ilk__free(*files[i].to);
+            *out_st = ilk__text_decode(files[i].to, value, files[i].name, err);
+            return 1;
+        }
+    return 0;
+}
+
 static ilk_status take_option(ilk__zk *store, ilk__span key, ilk__span value,
                               ilk_error *err)
 {
+    ilk_status st = ILK_OK;
     int64_t number;
 
+    if (take_file(store, key, value, &st, err))
+        return st;
     if (ilk__text_equals(key, "label")
         || ilk__text_equals(key, "connect_timeout_ms")
         || ilk__text_equals(key, "reply_timeout_ms")
@@ -177,9 +205,9 @@ static ilk_status take_login(ilk__zk *store, const ilk__url *url,
     if (strlen(url->user) > LOGIN_MOST
         || (url->password && strlen(url->password) > LOGIN_MOST))
         return ilk__fail(err, ILK_EINVAL, "URL: the login is too long");
-    store->user = ilk__strdup(url->user);
-    store->password = ilk__strdup(url->password ? url->password : "");
-    return store->user && store->password
+    store->url.user = ilk__strdup(url->user);
+    store->url.password = ilk__strdup(url->password ? url->password : "");
+    return store->url.user && store->url.password
                ? ILK_OK
                : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
@@ -188,6 +216,8 @@ static ilk_status read_url(ilk__zk *store, const ilk__url *url, ilk_error *err)
 {
     ilk_status st;
 
+    if (strcmp(url->backend->scheme, with_tls_scheme) == 0)
+        store->url.scheme = ILK__SCHEME_TLS;
     store->connect_ms =
         url->connect_timeout_ms ? url->connect_timeout_ms : CONNECT_MS;
     store->reply_ms = url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS;
@@ -225,15 +255,6 @@ static void finish_requests(ilk__zk *store)
     }
 }
 
-static void free_acl(ilk__zk *store)
-{
-    for (int32_t i = 0; i < store->acl.count; i++) {
-        ilk__free(store->acl.data[i].id.scheme);
-        ilk__free(store->acl.data[i].id.id);
-    }
-    ilk__free(store->acl.data);
-}
-
 static void close_zookeeper(void *self)
 {
     ilk__zk *store = self;
@@ -242,21 +263,19 @@ static void close_zookeeper(void *self)
         finish_requests(store);
     store->is_closing = 1;
     ilk__zk_shut(store); /* all requests end */
-    while (store->first_answered)
-        ilk__zk_act(store);
+    ilk__zk_act(store);
     ilk__zk_jobs_break(store);
     ilk__contention_free(store->contention);
     ilk__registers_free(store->registers);
     ilk__groups_free(store->groups);
     ilk__zk_groups_close(store);
-    if (store->password)
-        ilk__wipe(store->password, strlen(store->password));
     for (size_t i = 0; i < store->host_count; i++)
         ilk__free(store->hosts[i]);
-    ilk__free(store->user);
-    ilk__free(store->password);
+    ilk__tls_store_free(store->url.tls);
+    store->url.tls = NULL;
+    ilk__url_free(&store->url);
     ilk__free(store->path);
-    free_acl(store);
+    ilk__free(store->acl.data);
     ilk__free(store);
 }
 
@@ -271,9 +290,11 @@ static ilk_status open_zookeeper(void **out, ilk__gateway *gateway,
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     store->gateway = gateway;
     store->due = ILK__FOREVER;
-    store->fd = -1;
     st = read_url(store, url, err);
     if (st == ILK_OK) {
+        if (store->url.scheme == ILK__SCHEME_TLS)
+            store->url.tls = ilk__tls_store_new();
+        store->host_at = ilk__jitter((uint32_t)store->host_count);
         store->contention =
             ilk__contention_new(gateway, &contention_store, store);
         store->registers = ilk__registers_new(gateway, &register_store, store);
@@ -289,27 +310,10 @@ static ilk_status open_zookeeper(void **out, ilk__gateway *gateway,
     return ILK_OK;
 }
 
-static ilk_status refuse_tls(void **out, ilk__gateway *gateway,
-                             const ilk__url *url, ilk_error *err)
-{
-    (void)gateway;
-    (void)url;
-    *out = NULL;
-    return ilk__fail(err, ILK_EUNSUPPORTED,
-                     "zookeeper+tls: the client library of ZooKeeper without "
-                     "threads is built without TLS; use zookeeper:// over a "
-                     "tunnel");
-}
-
 /* The session is the parent's. */
 static void abandon(void *self)
 {
-    ilk__zk *store = self;
-    const int fd = ilk__zk_fd(store);
-
-    if (fd >= 0)
-        ilk__descriptor_close(fd);
-    store->fd = -1;
+    ilk__zk_abandon(self);
 }
 
 /* ---- the gateway --------------------------------------------------------- */
@@ -334,18 +338,16 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     ilk__zk_polled(self, fds, count);
 }
 
-#define ZOOKEEPER(url_scheme, other, opens)                                    \
+#define ZOOKEEPER(url_scheme, other)                                           \
     {                                                                          \
         .scheme = (url_scheme), .store = "ZooKeeper", .also = (other),         \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_RWLOCK | ILK_OFFER_SEMAPHORE      \
                   | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP, \
-        .open = (opens), .close = close_zookeeper, .abandon = abandon,         \
+        .open = open_zookeeper, .close = close_zookeeper, .abandon = abandon,  \
         .call = call, .contact = ilk__zk_contact, .prepare = prepare,          \
         .polled = polled                                                       \
     }
 
-static const ilk__backend with_tls =
-    ZOOKEEPER("zookeeper+tls", NULL, refuse_tls);
+static const ilk__backend with_tls = ZOOKEEPER(with_tls_scheme, NULL);
 
-const ilk__backend ilk__zk_backend =
-    ZOOKEEPER("zookeeper", &with_tls, open_zookeeper);
+const ilk__backend ilk__zk_backend = ZOOKEEPER("zookeeper", &with_tls);

@@ -79,14 +79,14 @@ static void created(ilk__zk_op *op)
     entry->creates = 0;
     if (is_stale(op))
         return;
-    if (op->rc == ZOK && keep_node(entry, op->text)) {
+    if (op->rc == ILK__ZK_OK && keep_node(entry, op->text)) {
         entry->czxid = op->stat.czxid;
         entry->created_op = op->number;
         entry->attempts = 0;
-    } else if (op->rc == ZOK || op->rc == ZSYSTEMERROR
+    } else if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NO_MEMORY
                || ilk__zk_is_unsure(op->rc)) {
         entry->is_unsure = 1;
-    } else if (op->rc == ZNONODE && !entry->leaves
+    } else if (op->rc == ILK__ZK_NO_NODE && !entry->leaves
                && ++entry->attempts <= ILK__ZK_ATTEMPTS) {
         ilk__zk_name_make(entry->name, entry->contender->limit);
         return;
@@ -113,7 +113,7 @@ static void create(ilk__zk_entry *entry)
     if (path) {
         entry->creates = 1;
         ilk__zk_create(op, path, (ilk__span){data.data, data.len},
-                       ZOO_EPHEMERAL_SEQUENTIAL, &store->acl);
+                       ILK__ZK_EPHEMERAL_SEQUENTIAL, ilk__zk_acl(store));
         ilk__zk_name_must_read(entry->name);
     } else {
         ilk__zk_op_free(op);
@@ -131,10 +131,10 @@ static void has_czxid(ilk__zk_op *op)
     entry->is_finding = 0;
     if (is_stale(op) || !entry->node)
         return;
-    if (op->rc == ZOK) {
+    if (op->rc == ILK__ZK_OK) {
         entry->czxid = op->stat.czxid;
         entry->created_op = op->number;
-    } else if (op->rc == ZNONODE) {
+    } else if (op->rc == ILK__ZK_NO_NODE) {
         forget_node(entry);
     } else {
         entry->is_unsure = 1; /* the next list has it again */
@@ -200,9 +200,10 @@ static void deleted(ilk__zk_op *op)
     entry->deletes = 0;
     if (is_stale(op) || !entry->leaves)
         return;
-    if (op->rc == ZOK) {
+    if (op->rc == ILK__ZK_OK) {
         end_leave(entry, how_it_left(entry, 1));
-    } else if (op->rc == ZNONODE) { /* a copy without an answer, or another */
+    } else if (op->rc
+               == ILK__ZK_NO_NODE) { /* a copy without an answer, or another */
         end_leave(entry, how_it_left(entry, 0));
     } else {
         entry->is_left |= ilk__zk_is_unsure(op->rc);
@@ -245,12 +246,12 @@ static void has_renewed(ilk__zk_op *op)
     entry->renew_is_sent = 0;
     if (is_stale(op) || !entry->renews || entry->leaves)
         return;
-    if (op->rc == ZNONODE
-        || (op->rc == ZOK && op->stat.czxid != entry->czxid)) {
+    if (op->rc == ILK__ZK_NO_NODE
+        || (op->rc == ILK__ZK_OK && op->stat.czxid != entry->czxid)) {
         ilk__contender_lost(contender);
         return;
     }
-    if (op->rc != ZOK) { /* again, over the next connection */
+    if (op->rc != ILK__ZK_OK) { /* again, over the next connection */
         if (!ilk__zk_is_unsure(op->rc)) {
             char text[200];
 
@@ -296,9 +297,9 @@ static void has_proclaimed(ilk__zk_op *op)
     entry->proclaim_is_sent = 0;
     if (is_stale(op) || !entry->proclaims || entry->leaves)
         return;
-    if (op->rc == ZNONODE) {
+    if (op->rc == ILK__ZK_NO_NODE) {
         ilk__contender_lost(entry->contender);
-    } else if (op->rc == ZOK) {
+    } else if (op->rc == ILK__ZK_OK) {
         entry->proclaims = 0;
         entry->by = ILK__FOREVER;
         ilk__contender_granted(entry->contender, entry->czxid,

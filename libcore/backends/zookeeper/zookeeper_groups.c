@@ -24,9 +24,8 @@
  * order, and events come before the answers that show later states: so what is read
  * is reported in the order of the answers, without revisions.
  *
- * The library sets the watches again on each connection of the session. When the session
- * ends, all watches are lost; when a read has no answer, the view may miss a change. In
- * both cases the list begins anew.
+ * All watches end with the connection, and when a read has no answer, the view may miss a
+ * change. In both cases the list begins anew.
  */
 #include "zookeeper_store.h"
 
@@ -325,7 +324,7 @@ static void again(ilk__zk_job *job)
 
 static int is_own(const ilk__zk_job *job, const ilk__zk_op *op)
 {
-    return op->rc == ZOK
+    return op->rc == ILK__ZK_OK
            && ilk__group_has_token((ilk__span){op->text, op->text_len},
                                    token_of(job));
 }
@@ -349,7 +348,7 @@ static int is_read(ilk__zk_op *op)
 {
     if (ilk__zk_job_repeats(op->job, op))
         return 0;
-    if (op->rc == ZOK || op->rc == ZNONODE)
+    if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NO_NODE)
         return 1;
     end_for(op->job, op->rc);
     return 0;
@@ -361,9 +360,9 @@ static void was_set(ilk__zk_op *op)
 
     if (repeats_write(op))
         return;
-    if (op->rc == ZOK)
+    if (op->rc == ILK__ZK_OK)
         end_well(job, op->sent_at);
-    else if (op->rc == ZBADVERSION || op->rc == ZNONODE)
+    else if (op->rc == ILK__ZK_BAD_VERSION || op->rc == ILK__ZK_NO_NODE)
         again(job);
     else
         end_for(job, op->rc);
@@ -397,7 +396,7 @@ static void was_deleted_before(ilk__zk_op *op)
 {
     if (repeats_write(op))
         return;
-    if (op->rc == ZOK || op->rc == ZNONODE)
+    if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NO_NODE)
         again(op->job);
     else
         end_for(op->job, op->rc);
@@ -412,14 +411,14 @@ static void has_other(ilk__zk_op *op)
 
     if (!is_read(op))
         return;
-    if (op->rc == ZNONODE) {
+    if (op->rc == ILK__ZK_NO_NODE) {
         again(job);
     } else if (!ilk__group_is_value((ilk__span){op->text, op->text_len})) {
         end_failed(job, "WRONGTYPE the node of the member has data of another "
                         "kind");
     } else if (!is_own(job, op)) {
         end_refused(job);
-    } else if (op->stat.ephemeralOwner == job->store->session_id) {
+    } else if (op->stat.owner == job->store->session_id) {
         write_over(job, op);
     } else {
         delete = write_of(job, was_deleted_before);
@@ -435,14 +434,14 @@ static void made_parent(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc == ZUNIMPLEMENTED && !store->has_no_containers) {
-        store->has_no_containers = 1; /* an old server */
-    } else if (op->rc == ZNONODE) {   /* the path is gone */
+    if (op->rc == ILK__ZK_UNIMPLEMENTED && !store->has_no_containers) {
+        store->has_no_containers = 1;       /* an old server */
+    } else if (op->rc == ILK__ZK_NO_NODE) { /* the path is gone */
         job->is_running = 0;
         store->made = 0;
         ilk__zk_prepare_path(store); /* which resumes all */
         return;
-    } else if (op->rc != ZOK && op->rc != ZNODEEXISTS) {
+    } else if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NODE_EXISTS) {
         end_for(job, op->rc);
         return;
     }
@@ -457,9 +456,9 @@ static void make_parent(ilk__zk_job *job)
 
     if (op)
         ilk__zk_create(op, at->path, (ilk__span){"", 0},
-                       store->has_no_containers ? ZOO_PERSISTENT
-                                                : ZOO_CONTAINER,
-                       &store->acl);
+                       store->has_no_containers ? ILK__ZK_PERSISTENT
+                                                : ILK__ZK_CONTAINER,
+                       ilk__zk_acl(store));
 }
 
 static void was_created(ilk__zk_op *op)
@@ -468,11 +467,11 @@ static void was_created(ilk__zk_op *op)
 
     if (repeats_write(op))
         return;
-    if (op->rc == ZOK)
+    if (op->rc == ILK__ZK_OK)
         end_well(job, op->sent_at);
-    else if (op->rc == ZNODEEXISTS)
+    else if (op->rc == ILK__ZK_NODE_EXISTS)
         read_node(job, has_other);
-    else if (op->rc == ZNONODE)
+    else if (op->rc == ILK__ZK_NO_NODE)
         make_parent(job);
     else
         end_for(job, op->rc);
@@ -498,7 +497,7 @@ static void run_join(ilk__zk_job *job)
     op = write_of(job, was_created);
     if (op)
         ilk__zk_create(op, job->path, (ilk__span){value.data, value.len},
-                       ZOO_EPHEMERAL, &store->acl);
+                       ILK__ZK_EPHEMERAL, ilk__zk_acl(store));
     ilk__free(value.data);
 }
 
@@ -539,8 +538,8 @@ static void was_deleted(ilk__zk_op *op)
 
     if (repeats_write(op))
         return;
-    if (op->rc == ZOK || op->rc == ZNONODE)
-        end_gone(job, op->rc == ZOK || job->is_unsure);
+    if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NO_NODE)
+        end_gone(job, op->rc == ILK__ZK_OK || job->is_unsure);
     else
         end_for(job, op->rc);
 }
@@ -723,9 +722,9 @@ static void has_child(ilk__zk_op *op)
 
     if (!at)
         return;
-    if (op->rc == ZOK) {
+    if (op->rc == ILK__ZK_OK) {
         ilk__group_has(at->of, id, (ilk__span){op->text, op->text_len}, 0);
-    } else if (op->rc == ZNONODE) {
+    } else if (op->rc == ILK__ZK_NO_NODE) {
         ilk__group_has_left(at->of, id, 0);
     } else {
         lose_track(at, op->index, op->rc);
@@ -789,9 +788,9 @@ static void has_existence(ilk__zk_op *op)
 
     if (!at)
         return;
-    if (op->rc == ZOK) {
+    if (op->rc == ILK__ZK_OK) {
         read_children(at); /* it was created meanwhile */
-    } else if (op->rc != ZNONODE) {
+    } else if (op->rc != ILK__ZK_NO_NODE) {
         lose_track(at, op->index, op->rc);
         return;
     }
@@ -805,18 +804,18 @@ static void has_children(ilk__zk_op *op)
 
     if (!at)
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NO_NODE) {
         lose_track(at, op->index, op->rc);
         return;
     }
-    if (op->rc == ZNONODE && at->watches) {
+    if (op->rc == ILK__ZK_NO_NODE && at->watches) {
         exists = reading(at, has_existence);
         if (exists)
             ilk__zk_exists(exists, at->path, 1);
     }
-    if ((op->rc == ZNONODE && at->watches && !exists)
+    if ((op->rc == ILK__ZK_NO_NODE && at->watches && !exists)
         || !take_children(at, op)) {
-        lose_track(at, op->index, ZSYSTEMERROR);
+        lose_track(at, op->index, ILK__ZK_NO_MEMORY);
         return;
     }
     note_read(at);
@@ -829,7 +828,7 @@ static void read_children(ilk__zk_group *at)
     if (op)
         ilk__zk_children(op, at->path, at->watches);
     else
-        lose_track(at, at->round, ZSYSTEMERROR);
+        lose_track(at, at->round, ILK__ZK_NO_MEMORY);
 }
 
 /* The events about earlier changes have come, and their reads are counted. */
@@ -837,7 +836,7 @@ static void has_synced(ilk__zk_op *op)
 {
     ilk__zk_group *at = group_of(op);
 
-    if (at && op->rc != ZOK)
+    if (at && op->rc != ILK__ZK_OK)
         lose_track(at, op->index, op->rc);
     else if (at)
         note_read(at);
@@ -887,20 +886,20 @@ void ilk__zk_group_list(void *self, ilk__group_name *name, int watches)
 
 /* ---- events ------------------------------------------------------------------- */
 
-void ilk__zk_group_watch_fired(ilk__zk *store, const ilk__zk_op *event)
+void ilk__zk_group_watch_fired(ilk__zk *store, uint64_t number,
+                               const char *path)
 {
-    ilk__zk_group *at = find_number(store, event->watch_for);
-    const char *path = event->text ? event->text : "";
+    ilk__zk_group *at = find_number(store, number);
     const size_t len = at ? strlen(at->path) : 0;
 
     if (!at || !at->watches)
         return;
     if (strncmp(path, at->path, len) != 0)
-        lose_track(at, at->round, ZSYSTEMERROR);
+        lose_track(at, at->round, ILK__ZK_NO_MEMORY);
     else if (path[len] != '/')
         read_children(at);
     else if (!read_child(at, path + len + 1))
-        lose_track(at, at->round, ZSYSTEMERROR);
+        lose_track(at, at->round, ILK__ZK_NO_MEMORY);
 }
 
 void ilk__zk_groups_list_again(ilk__zk *store)

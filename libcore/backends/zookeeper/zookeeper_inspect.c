@@ -101,9 +101,9 @@ static void has_data(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc == ZNONODE) {
+    if (op->rc == ILK__ZK_NO_NODE) {
         one->is_stale |= op->index < one->state.holders;
-    } else if (op->rc != ZOK) {
+    } else if (op->rc != ILK__ZK_OK) {
         finish(job, ilk__zk_error(text, op->rc));
         return;
     } else if (!keep(one, op->index, op, job->name)) {
@@ -199,7 +199,7 @@ static void has_list(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NO_NODE) {
         finish(job, ilk__zk_error(text, op->rc));
     } else if (!begin(job, op)) {
         finish(job, ilk__zk_no_memory);

@@ -151,7 +151,7 @@ static void has_contact(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc == ZOK)
+    if (op->rc == ILK__ZK_OK)
         ilk__gateway_contact_made(job->request);
     else
         ilk__gateway_reply_error(job->request, ilk__zk_error(text, op->rc));
@@ -205,11 +205,11 @@ static void has_broken(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NO_NODE) {
         fail_break(job, ilk__zk_error(text, op->rc));
         return;
     }
-    job->was_held |= op->rc == ZOK || job->attempts > 1;
+    job->was_held |= op->rc == ILK__ZK_OK || job->attempts > 1;
     if (++job->answered < job->target_count)
         return;
     ilk__contention_broken(job->name->contended, job->request, job->was_held,
@@ -279,11 +279,11 @@ static void has_target_data(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NO_NODE) {
         fail_break(job, ilk__zk_error(error, op->rc));
         return;
     }
-    is_meant = op->rc == ZOK ? has_token(job, op) : 0;
+    is_meant = op->rc == ILK__ZK_OK ? has_token(job, op) : 0;
     if (is_meant < 0) {
         fail_break(job, ilk__zk_no_memory);
         return;
@@ -338,7 +338,7 @@ static void has_holders(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NO_NODE) {
         fail_break(job, ilk__zk_error(text, op->rc));
         return;
     }

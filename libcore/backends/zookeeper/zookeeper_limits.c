@@ -15,7 +15,7 @@ void ilk__zk_limit_parse(ilk__zk_name *name, const ilk__zk_op *op)
 
     name->limit = name->base = 0;
     name->limit_version = -1;
-    if (op->rc != ZOK)
+    if (op->rc != ILK__ZK_OK)
         return;
     name->limit_version = op->stat.version;
     rest = (ilk__span){op->text, op->text_len};
@@ -101,8 +101,8 @@ static void has_set(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc == ZOK || op->rc == ZNODEEXISTS) {
-        if (op->rc == ZNODEEXISTS) {
+    if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NODE_EXISTS) {
+        if (op->rc == ILK__ZK_NODE_EXISTS) {
             run_limit(job);
             return;
         }
@@ -110,7 +110,7 @@ static void has_set(ilk__zk_op *op)
                                   job->limit_before, NULL);
         ilk__zk_name_must_read(job->name);
         ilk__zk_job_over(job);
-    } else if ((op->rc == ZBADVERSION || op->rc == ZNONODE)
+    } else if ((op->rc == ILK__ZK_BAD_VERSION || op->rc == ILK__ZK_NO_NODE)
                && ++job->attempts <= ILK__ZK_ATTEMPTS) {
         run_limit(job);
     } else {
@@ -128,7 +128,7 @@ static void write_limit(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NO_NODE) {
         fail_limit(job, ilk__zk_error(text, op->rc));
         return;
     }
@@ -142,14 +142,14 @@ static void write_limit(ilk__zk_op *op)
     }
     len = snprintf(data, sizeof data, "%lld %lld", (long long)job->limit,
                    (long long)(job->name->base ? job->name->base : job->base));
-    if (op->rc == ZOK)
+    if (op->rc == ILK__ZK_OK)
         ilk__zk_set(next, job->name->path, (ilk__span){data, (size_t)len},
                     job->name->limit_version);
     else
         ilk__zk_create(next, job->name->path, (ilk__span){data, (size_t)len},
-                       store->has_no_containers ? ZOO_PERSISTENT
-                                                : ZOO_CONTAINER,
-                       &store->acl);
+                       store->has_no_containers ? ILK__ZK_PERSISTENT
+                                                : ILK__ZK_CONTAINER,
+                       ilk__zk_acl(store));
 }
 
 static void run_limit(ilk__zk_job *job)

@@ -145,13 +145,13 @@ static void made(ilk__zk_op *op)
     name->is_making = 0;
     if (!name->contended || store->is_closing)
         return;
-    if (op->rc == ZUNIMPLEMENTED && !store->has_no_containers) {
-        store->has_no_containers = 1; /* an old server */
-    } else if (op->rc == ZNONODE) {   /* the path is gone */
+    if (op->rc == ILK__ZK_UNIMPLEMENTED && !store->has_no_containers) {
+        store->has_no_containers = 1;       /* an old server */
+    } else if (op->rc == ILK__ZK_NO_NODE) { /* the path is gone */
         store->made = 0;
         ilk__zk_prepare_path(store);
         return; /* which resumes all */
-    } else if (op->rc != ZOK && op->rc != ZNODEEXISTS
+    } else if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NODE_EXISTS
                && !ilk__zk_is_unsure(op->rc)) {
         fail_joins(name, ilk__zk_error(text, op->rc));
         return;
@@ -177,8 +177,9 @@ void ilk__zk_name_make(ilk__zk_name *name, int64_t limit)
         snprintf(data, sizeof data, "%" PRId64 " %" PRId64, limit, limit);
     name->is_making = 1;
     ilk__zk_create(op, name->path, (ilk__span){data, strlen(data)},
-                   store->has_no_containers ? ZOO_PERSISTENT : ZOO_CONTAINER,
-                   &store->acl);
+                   store->has_no_containers ? ILK__ZK_PERSISTENT
+                                            : ILK__ZK_CONTAINER,
+                   ilk__zk_acl(store));
 }
 
 /* ---- the list ------------------------------------------------------------ */
@@ -291,7 +292,7 @@ static int fill(ilk__queue_entry *entries, const ilk__zk_name *name,
         if (!node)
             continue;
         entries[i].own =
-            ((own_node *)((char *)node - offsetof(own_node, by_node)))
+            ((own_node *)(void *)((char *)node - offsetof(own_node, by_node)))
                 ->contender;
         entries[i].number =
             ((const ilk__zk_entry *)entries[i].own->at_store)->czxid;
@@ -305,10 +306,11 @@ static void watched_node(ilk__zk_op *op)
 {
     ilk__zk_name *name = op->name;
 
-    if (op->rc == ZOK || !name->contended || op->number != name->watch_op)
+    if (op->rc == ILK__ZK_OK || !name->contended
+        || op->number != name->watch_op)
         return;
     unwatch(name);
-    if (op->rc == ZNONODE) /* gone in between */
+    if (op->rc == ILK__ZK_NO_NODE) /* gone in between */
         ilk__zk_name_must_read(name);
     else if (!ilk__zk_is_unsure(op->rc))
         ilk__zk_name_read_later(name);
@@ -422,7 +424,7 @@ static void has_list(ilk__zk_op *op)
 
     if (!name->contended || op->store->is_closing)
         return;
-    if (op->rc == ZOK || op->rc == ZNONODE) {
+    if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NO_NODE) {
         ilk__zk_name_learn(name, op);
     } else if (!ilk__zk_is_unsure(op->rc)) {
         fail_joins(name, ilk__zk_error(text, op->rc));
@@ -443,7 +445,7 @@ static int needs_list(const ilk__zk_name *name)
 
 static void has_limit(ilk__zk_op *op)
 {
-    if (op->rc == ZOK || op->rc == ZNONODE)
+    if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NO_NODE)
         ilk__zk_limit_parse(op->name, op);
 }
 
@@ -505,7 +507,7 @@ static void has_checked(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc == ZOK || op->rc == ZNONODE)
+    if (op->rc == ILK__ZK_OK || op->rc == ILK__ZK_NO_NODE)
         ilk__zk_name_learn(job->name, op);
     if (job->name->contended)
         ilk__contention_checked(job->name->contended, job->request, NULL);
@@ -550,14 +552,14 @@ static ilk__zk_name *find_number(const ilk__zk *store, uint64_t number)
     return name;
 }
 
-void ilk__zk_watch_fired(ilk__zk *store, const ilk__zk_op *op)
+void ilk__zk_watch_fired(ilk__zk *store, uint64_t number, const char *path)
 {
-    ilk__zk_name *name = find_number(store, op->watch_for);
-    const char *slash = strrchr(op->text ? op->text : "", '/');
+    ilk__zk_name *name = find_number(store, number);
+    const char *slash = strrchr(path, '/');
 
     if (!name) {
-        ilk__zk_register_watch_fired(store, op->watch_for);
-        ilk__zk_group_watch_fired(store, op);
+        ilk__zk_register_watch_fired(store, number);
+        ilk__zk_group_watch_fired(store, number, path);
     }
     if (!name || !name->contended)
         return;

@@ -23,7 +23,7 @@ static void report_change(ilk__zk_op *op)
 {
     if (!observes(op))
         return;
-    if (op->rc != ZOK)
+    if (op->rc != ILK__ZK_OK)
         observe_later(op->name);
     ilk__contention_election_changed(op->name->contended);
 }
@@ -59,9 +59,10 @@ static void has_candidates(ilk__zk_op *op)
 
     if (!observes(op))
         return;
-    if (op->rc == ZOK) {
+    if (op->rc == ILK__ZK_OK) {
         observe_first(op);
-    } else if (op->rc == ZNONODE) { /* its creation is the next change */
+    } else if (op->rc
+               == ILK__ZK_NO_NODE) { /* its creation is the next change */
         parent = ilk__zk_op_new(op->store, report_change, op->name, NULL, NULL);
         if (parent) {
             op->name->observer_is_set = 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * zookeeper_ops.c -- requests to the server. The library's callbacks copy the answer
- * and append it to a list, in the order in which it comes; ilk__zk_act() does the rest.
+ * zookeeper_ops.c -- requests to the server. The server answers them in their order.
+ * An answer is copied, and appended to a list; ilk__zk_act() does the rest.
  */
 #include "zookeeper_store.h"
 
@@ -61,14 +61,9 @@ void ilk__zk_op_free(ilk__zk_op *op)
     ilk__zk_job_unref(op->job);
     ilk__zk_entry_unref(op->entry);
     ilk__zk_name_unref(op->name);
-    for (size_t i = 0; i < op->child_count; i++)
-        ilk__free(op->children[i]);
+    ilk__zk_watch_free(op->watch);
     ilk__free(op->children);
-    for (int32_t i = 0; i < op->acl.count; i++) {
-        ilk__free(op->acl.data[i].id.scheme);
-        ilk__free(op->acl.data[i].id.id);
-    }
-    ilk__free(op->acl.data);
+    ilk__free(op->asked);
     ilk__free(op->child);
     ilk__free(op->text);
     ilk__free(op);
@@ -86,163 +81,143 @@ static void collect(ilk__zk_op *op, int rc)
     append(&store->first_answered, &store->last_answered, op);
 }
 
-/* The server has answered, or the library says that it will not. */
-static void answered(ilk__zk_op *op, int rc)
-{
-    collect(op, rc);
-    op->store->answered_at = op->answered_at;
-}
-
-void ilk__zk_ops_end(ilk__zk *store)
+void ilk__zk_ops_end(ilk__zk *store, int code)
 {
     while (store->first)
-        collect(store->first, ZCLOSING);
+        collect(store->first, code);
 }
 
 /* A create whose answer cannot be kept is one without an answer. */
-static int keep_text(ilk__zk_op *op, const char *text, size_t len)
+static int keep_text(ilk__zk_op *op, ilk__span text)
 {
-    op->text = ilk__memdup(text ? text : "", len);
-    op->text_len = len;
-    return op->text ? ZOK : ZSYSTEMERROR;
+    op->text = ilk__memdup(text.at, text.len);
+    op->text_len = text.len;
+    return op->text ? ILK__ZK_OK : ILK__ZK_NO_MEMORY;
 }
 
-static void has_path(int rc, const char *path, const struct Stat *stat,
-                     const void *context)
+/* Ten digits, or eleven characters with the sign. */
+static int is_number(const char *at, size_t len)
 {
-    ilk__zk_op *op = (ilk__zk_op *)context;
-
-    if (rc == ZOK && (!path || !stat))
-        rc = ZSYSTEMERROR;
-    if (rc == ZOK) {
-        op->stat = *stat;
-        rc = keep_text(op, path, strlen(path));
+    if (len == 11 && *at == '-') {
+        at++;
+        len--;
     }
-    answered(op, rc);
+    for (size_t i = 0; i < len; i++)
+        if (at[i] < '0' || at[i] > '9')
+            return 0;
+    return len == 10;
 }
 
-static void has_end(int rc, const void *context)
+static int read_created(ilk__zk_op *op, ilk__zk_reader *from)
 {
-    answered((ilk__zk_op *)context, rc);
+    const ilk__span path = ilk__zk_take_path(from);
+    const size_t len = strlen(op->asked);
+
+    op->stat = ilk__zk_take_stat(from);
+    if (path.len < len || memcmp(path.at, op->asked, len) != 0
+        || (op->is_sequential ? !is_number(path.at + len, path.len - len)
+                              : path.len != len)
+        || op->stat.czxid < 1)
+        from->is_bad = 1;
+    return from->is_bad ? ILK__ZK_OK : keep_text(op, path);
 }
 
-static void has_stat(int rc, const struct Stat *stat, const void *context)
+static int read_data(ilk__zk_op *op, ilk__zk_reader *from)
 {
-    ilk__zk_op *op = (ilk__zk_op *)context;
+    const ilk__span data = ilk__zk_take_bytes(from);
 
-    if (rc == ZOK && stat)
-        op->stat = *stat;
-    answered(op, rc);
+    op->stat = ilk__zk_take_stat(from);
+    return from->is_bad ? ILK__ZK_OK : keep_text(op, data);
 }
 
-static void has_data(int rc, const char *value, int len,
-                     const struct Stat *stat, const void *context)
+/* All names in one block, of which each takes one byte for the four of its length. */
+static int read_children(ilk__zk_op *op, ilk__zk_reader *from)
 {
-    ilk__zk_op *op = (ilk__zk_op *)context;
+    const int32_t count = ilk__zk_take_node_count(from);
+    char *to;
 
-    if (rc == ZOK) {
-        if (stat)
-            op->stat = *stat;
-        rc = keep_text(op, value, value && len > 0 ? (size_t)len : 0);
+    if (!count)
+        return ILK__ZK_OK;
+    op->children = ilk__calloc((size_t)count, sizeof *op->children);
+    op->text = to = ilk__malloc(from->left);
+    if (!op->children || !op->text)
+        return ILK__ZK_NO_MEMORY;
+    for (int32_t i = 0; i < count && !from->is_bad; i++) {
+        const ilk__span node = ilk__zk_take_node(from);
+
+        memcpy(to, node.at, node.len);
+        to[node.len] = '\0';
+        op->children[op->child_count++] = to;
+        to += node.len + 1;
     }
-    answered(op, rc);
+    return ILK__ZK_OK;
 }
 
-static void has_string(int rc, const char *value, const void *context)
+static int read_acl(ilk__zk_op *op, ilk__zk_reader *from)
 {
-    (void)value;
-    answered((ilk__zk_op *)context, rc);
+    const ilk__span acl = ilk__zk_take_acl(from);
+
+    op->stat = ilk__zk_take_stat(from);
+    return from->is_bad ? ILK__ZK_OK : keep_text(op, acl);
 }
 
-static void has_children(int rc, const struct String_vector *strings,
-                         const void *context)
+/* The record of an answer with the code 0. Returns that code, or for want of memory
+ * another one. */
+static int read_record(ilk__zk_op *op, ilk__zk_reader *from)
 {
-    ilk__zk_op *op = (ilk__zk_op *)context;
-    const int32_t count = rc == ZOK && strings ? strings->count : 0;
-
-    if (count > 0) {
-        op->children = ilk__calloc((size_t)count, sizeof *op->children);
-        if (!op->children)
-            rc = ZSYSTEMERROR;
+    switch (op->kind) {
+    case ILK__ZK_CREATE: return read_created(op, from);
+    case ILK__ZK_GET: return read_data(op, from);
+    case ILK__ZK_CHILDREN: return read_children(op, from);
+    case ILK__ZK_ACL: return read_acl(op, from);
+    case ILK__ZK_EXISTS:
+    case ILK__ZK_SET: op->stat = ilk__zk_take_stat(from); break;
+    case ILK__ZK_SYNC: (void)ilk__zk_take_bytes(from); break;
+    case ILK__ZK_DELETE: break;
     }
-    for (int32_t i = 0; op->children && i < count; i++) {
-        op->children[i] = ilk__strdup(strings->data[i]);
-        if (!op->children[i]) {
-            rc = ZSYSTEMERROR;
-            break;
-        }
-        op->child_count++;
-    }
-    answered(op, rc);
+    return ILK__ZK_OK;
 }
 
-static void has_acl(int rc, struct ACL_vector *acl, struct Stat *stat,
-                    const void *context)
+static void keep_watch(ilk__zk_op *op, int code)
 {
-    ilk__zk_op *op = (ilk__zk_op *)context;
-    const int32_t count = rc == ZOK && acl ? acl->count : 0;
+    ilk__zk *store = op->store;
+    ilk__zk_watch *watch = op->watch;
 
-    (void)stat;
-    if (rc == ZOK)
-        op->acl.data = ilk__calloc((size_t)count + 1, sizeof *op->acl.data);
-    if (rc == ZOK && !op->acl.data)
-        rc = ZSYSTEMERROR;
-    for (int32_t i = 0; op->acl.data && i < count; i++) {
-        struct ACL *to = &op->acl.data[op->acl.count++];
-
-        to->perms = acl->data[i].perms;
-        to->id.scheme = ilk__strdup(acl->data[i].id.scheme);
-        to->id.id = ilk__strdup(acl->data[i].id.id);
-        if (!to->id.scheme || !to->id.id)
-            rc = ZSYSTEMERROR;
-    }
-    answered(op, rc);
-}
-
-/* ---- watches and the session --------------------------------------------- */
-
-/* The context is the number of a name, a register or a group, which may be forgotten by
- * now. */
-static void on_watch(zhandle_t *handle, int type, int state, const char *path,
-                     void *context)
-{
-    ilk__zk *store = (ilk__zk *)zoo_get_context(handle);
-    ilk__zk_op *op;
-
-    (void)state;
-    if (type == ZOO_SESSION_EVENT || !store)
-        return;
-    op = ilk__zk_op_new(store, NULL, NULL, NULL, NULL);
-    if (!op) { /* all is read again later */
+    op->watch = NULL;
+    if (watch && !ilk__zk_watch_set(store, watch, op->kind, code)) {
+        store->has_missed = 1; /* all is read again later */
         store->heartbeat_at = 0;
-        store->has_missed = 1;
-        return;
     }
-    op->kind = ILK__ZK_WATCH;
-    op->watch_for = (uint64_t)(uintptr_t)context;
-    if (keep_text(op, path, path ? strlen(path) : 0) != ZOK)
-        op->text_len = 0;
-    append(&store->first_answered, &store->last_answered, op);
 }
 
-void ilk__zk_on_session(zhandle_t *handle, int type, int state,
-                        const char *path, void *context)
+static int32_t xid_of(const ilk__zk_op *op)
 {
-    ilk__zk *store = context;
-    ilk__zk_op *op;
+    return (int32_t)(op->number & INT32_MAX);
+}
 
-    (void)handle;
-    (void)path;
-    if (type != ZOO_SESSION_EVENT || !store || store->is_closing)
-        return;
-    op = ilk__zk_op_new(store, NULL, NULL, NULL, NULL);
-    if (!op) { /* without the event nothing is sure: begin anew */
-        store->is_refused = 1;
-        return;
-    }
-    op->kind = ILK__ZK_SESSION;
-    op->state = state;
-    append(&store->first_answered, &store->last_answered, op);
+ilk_status ilk__zk_take_answer(ilk__zk *store, int32_t xid, int32_t code,
+                               ilk__zk_reader *from, ilk_error *err)
+{
+    ilk__zk_op *op = store->first;
+    int rc = code;
+
+    if (!op || xid_of(op) != xid)
+        return ilk__fail(err, ILK_EREPLY,
+                         "an answer to request %ld, which is not due",
+                         (long)xid);
+    if (code > ILK__ZK_OK || code < ILK__ZK_CODE_LEAST)
+        return ilk__fail(err, ILK_EREPLY, "an answer with the code %ld",
+                         (long)code);
+    if (code == ILK__ZK_OK)
+        rc = read_record(op, from);
+    if (from->is_bad)
+        return ilk__fail(err, ILK_EREPLY,
+                         "an answer to request %ld that makes no sense",
+                         (long)xid);
+    keep_watch(op, code);
+    collect(op, rc);
+    store->answered_at = op->answered_at;
+    return ILK_OK;
 }
 
 void ilk__zk_act(ilk__zk *store)
@@ -251,22 +226,16 @@ void ilk__zk_act(ilk__zk *store)
 
     while ((op = store->first_answered)) {
         unlink_op(&store->first_answered, &store->last_answered, op);
-        if (op->kind == ILK__ZK_SESSION) {
-            ilk__zk_session_changed(store, op->state);
-        } else if (op->kind == ILK__ZK_WATCH) {
-            ilk__zk_watch_fired(store, op);
-        } else {
-            ilk__zk_note_answer(store, op);
-            if (op->then)
-                op->then(op);
-        }
+        ilk__zk_note_answer(store, op);
+        if (op->then)
+            op->then(op);
         ilk__zk_op_free(op);
     }
 }
 
 /* ---- sending ------------------------------------------------------------- */
 
-static void begin(ilk__zk_op *op, ilk__zk_op_kind kind)
+static void enlist(ilk__zk_op *op, ilk__zk_op_kind kind)
 {
     ilk__zk *store = op->store;
 
@@ -276,100 +245,142 @@ static void begin(ilk__zk_op *op, ilk__zk_op_kind kind)
     append(&store->first, &store->last, op);
 }
 
-/* A request that the library has refused has an answer, too. */
-static void sent(ilk__zk_op *op, int rc)
+/* A request that has not been sent, for want of memory. */
+static void give_up(ilk__zk_op *op, ilk__zk_op_kind kind)
 {
-    if (rc != ZOK)
-        collect(op, rc);
-    else if (op->name
-             && (op->kind == ILK__ZK_CREATE || op->kind == ILK__ZK_DELETE))
+    enlist(op, kind);
+    collect(op, ILK__ZK_NO_MEMORY);
+}
+
+/* Where the record of the request begins, or NULL: it has its end already. */
+static char *begin(ilk__zk_op *op, ilk__zk_op_kind kind, int32_t type,
+                   size_t room)
+{
+    ilk__zk *store = op->store;
+    char *to;
+
+    enlist(op, kind);
+    if (!store->conn || store->state < ILK__ZK_PREPARES) {
+        collect(op, ILK__ZK_NOT_CONNECTED);
+        return NULL;
+    }
+    to = ilk__zk_begin_frame(&store->conn->out, room + 2 * sizeof(int32_t));
+    if (!to) {
+        collect(op, ILK__ZK_NO_MEMORY);
+        return NULL;
+    }
+    return ilk__zk_put_int(ilk__zk_put_int(to, xid_of(op)), type);
+}
+
+static void end(ilk__zk_op *op, const char *to)
+{
+    ilk__zk_end_frame(&op->store->conn->out, to);
+    if (op->name && (op->kind == ILK__ZK_CREATE || op->kind == ILK__ZK_DELETE))
         op->name->has_written = 1;
 }
 
-static void *watch_context(const ilk__zk_op *op)
-{
-    return (void *)(uintptr_t)op->watch_for;
-}
-
-static int can_send(ilk__zk_op *op)
-{
-    if (op->store->handle && op->store->state >= ILK__ZK_PREPARES)
-        return 1;
-    collect(op, ZINVALIDSTATE);
-    return 0;
-}
+enum { NUMBERS = 16 }; /* bytes beside paths and data: at most four numbers */
 
 void ilk__zk_create(ilk__zk_op *op, const char *path, ilk__span data, int mode,
-                    const struct ACL_vector *acl)
+                    ilk__span acl)
 {
-    begin(op, ILK__ZK_CREATE);
-    if (!path)
-        collect(op, ZSYSTEMERROR);
-    else if (can_send(op))
-        sent(op, zoo_acreate2(op->store->handle, path, data.at, (int)data.len,
-                              acl, mode, has_path, op));
+    char *to;
+
+    op->asked = path ? ilk__strdup(path) : NULL;
+    op->is_sequential = mode == ILK__ZK_EPHEMERAL_SEQUENTIAL;
+    if (!op->asked) {
+        give_up(op, ILK__ZK_CREATE);
+        return;
+    }
+    to = begin(op, ILK__ZK_CREATE,
+               mode == ILK__ZK_CONTAINER ? ILK__ZK_TYPE_CREATE_CONTAINER
+                                         : ILK__ZK_TYPE_CREATE,
+               NUMBERS + strlen(path) + data.len + acl.len);
+    if (!to)
+        return;
+    to = ilk__zk_put_text(to, path);
+    to = ilk__zk_put_bytes(to, data);
+    memcpy(to, acl.at, acl.len);
+    end(op, ilk__zk_put_int(to + acl.len, mode));
 }
 
 void ilk__zk_delete(ilk__zk_op *op, const char *path)
 {
-    begin(op, ILK__ZK_DELETE);
-    if (!path)
-        collect(op, ZSYSTEMERROR);
-    else if (can_send(op))
-        sent(op, zoo_adelete(op->store->handle, path, -1, has_end, op));
+    char *to;
+
+    if (!path) {
+        give_up(op, ILK__ZK_DELETE);
+        return;
+    }
+    to = begin(op, ILK__ZK_DELETE, ILK__ZK_TYPE_DELETE, NUMBERS + strlen(path));
+    if (to)
+        end(op, ilk__zk_put_int(ilk__zk_put_text(to, path), -1));
+}
+
+/* A request that has a path, and whether to watch it. */
+static void read_node(ilk__zk_op *op, ilk__zk_op_kind kind, int32_t type,
+                      const char *path, int watches)
+{
+    char *to;
+
+    op->watches = watches;
+    if (watches && path)
+        op->watch = ilk__zk_watch_new(path, op->watch_for);
+    if (!path || (watches && !op->watch)) {
+        give_up(op, kind);
+        return;
+    }
+    to = begin(op, kind, type, NUMBERS + strlen(path));
+    if (!to)
+        return;
+    to = ilk__zk_put_text(to, path);
+    *to = watches ? 1 : 0;
+    end(op, to + 1);
 }
 
 void ilk__zk_exists(ilk__zk_op *op, const char *path, int watches)
 {
-    begin(op, ILK__ZK_EXISTS);
-    if (!path)
-        collect(op, ZSYSTEMERROR);
-    else if (can_send(op))
-        sent(op, watches
-                     ? zoo_awexists(op->store->handle, path, on_watch,
-                                    watch_context(op), has_stat, op)
-                     : zoo_aexists(op->store->handle, path, 0, has_stat, op));
+    read_node(op, ILK__ZK_EXISTS, ILK__ZK_TYPE_EXISTS, path, watches);
 }
 
 void ilk__zk_get(ilk__zk_op *op, const char *path, int watches)
 {
-    begin(op, ILK__ZK_GET);
-    op->watches = watches;
-    if (!path)
-        collect(op, ZSYSTEMERROR);
-    else if (can_send(op))
-        sent(op, watches ? zoo_awget(op->store->handle, path, on_watch,
-                                     watch_context(op), has_data, op)
-                         : zoo_aget(op->store->handle, path, 0, has_data, op));
-}
-
-void ilk__zk_set(ilk__zk_op *op, const char *path, ilk__span data, int version)
-{
-    begin(op, ILK__ZK_SET);
-    if (!path)
-        collect(op, ZSYSTEMERROR);
-    else if (can_send(op))
-        sent(op, zoo_aset(op->store->handle, path, data.at, (int)data.len,
-                          version, has_stat, op));
+    read_node(op, ILK__ZK_GET, ILK__ZK_TYPE_GET, path, watches);
 }
 
 void ilk__zk_children(ilk__zk_op *op, const char *path, int watches)
 {
-    begin(op, ILK__ZK_CHILDREN);
-    op->watches = watches;
-    if (!can_send(op))
+    read_node(op, ILK__ZK_CHILDREN, ILK__ZK_TYPE_CHILDREN, path, watches);
+}
+
+void ilk__zk_set(ilk__zk_op *op, const char *path, ilk__span data, int version)
+{
+    char *to;
+
+    if (!path) {
+        give_up(op, ILK__ZK_SET);
         return;
-    sent(op, watches ? zoo_awget_children(op->store->handle, path, on_watch,
-                                          watch_context(op), has_children, op)
-                     : zoo_aget_children(op->store->handle, path, 0,
-                                         has_children, op));
+    }
+    to = begin(op, ILK__ZK_SET, ILK__ZK_TYPE_SET,
+               NUMBERS + strlen(path) + data.len);
+    if (!to)
+        return;
+    to = ilk__zk_put_bytes(ilk__zk_put_text(to, path), data);
+    end(op, ilk__zk_put_int(to, version));
+}
+
+static void send_path(ilk__zk_op *op, ilk__zk_op_kind kind, int32_t type,
+                      const char *path)
+{
+    char *to = begin(op, kind, type, NUMBERS + strlen(path));
+
+    if (to)
+        end(op, ilk__zk_put_text(to, path));
 }
 
 void ilk__zk_sync_for(ilk__zk_op *op)
 {
-    begin(op, ILK__ZK_SYNC);
-    if (can_send(op))
-        sent(op, zoo_async(op->store->handle, "/", has_string, op));
+    send_path(op, ILK__ZK_SYNC, ILK__ZK_TYPE_SYNC, "/");
 }
 
 int ilk__zk_sync(ilk__zk *store)
@@ -384,33 +395,31 @@ int ilk__zk_sync(ilk__zk *store)
 
 void ilk__zk_read_acl(ilk__zk_op *op, const char *path)
 {
-    begin(op, ILK__ZK_ACL);
-    if (can_send(op))
-        sent(op, zoo_aget_acl(op->store->handle, path, has_acl, op));
+    send_path(op, ILK__ZK_ACL, ILK__ZK_TYPE_ACL, path);
 }
 
 /* ---- errors -------------------------------------------------------------- */
 
 int ilk__zk_is_unsure(int rc)
 {
-    return rc != ZOK && rc > ZAPIERROR
-               ? 1
-               : rc == ZSESSIONEXPIRED || rc == ZCLOSING || rc == ZSESSIONMOVED
-                     || rc == ZAUTHFAILED || rc == ZTHROTTLEDOP;
+    return rc > ILK__ZK_OK || (rc < ILK__ZK_OK && rc > ILK__ZK_REFUSAL)
+           || rc == ILK__ZK_SESSION_EXPIRED || rc == ILK__ZK_SESSION_MOVED
+           || rc == ILK__ZK_AUTH_FAILED || rc == ILK__ZK_THROTTLED;
 }
 
 const char *ilk__zk_error(char text[200], int rc)
 {
-    if (rc == ZNOAUTH)
+    if (rc == ILK__ZK_NO_AUTH)
         snprintf(text, 200,
                  "NOPERM ZooKeeper permits this user no such access to the "
                  "path of the URL, or to a node below it");
-    else if (rc == ZSYSTEMERROR)
+    else if (rc == ILK__ZK_NO_MEMORY)
         snprintf(text, 200, "%s", ilk__zk_no_memory);
     else if (ilk__zk_is_unsure(rc))
         snprintf(text, 200, "ILKDOWN the connection to ZooKeeper broke: %s",
-                 zerror(rc));
+                 ilk__zk_code_text(rc));
     else
-        snprintf(text, 200, "ERR ZooKeeper: %s", zerror(rc));
+        snprintf(text, 200, "ERR ZooKeeper: %s (%d)", ilk__zk_code_text(rc),
+                 rc);
     return text;
 }

@@ -20,8 +20,8 @@
  * dataVersion by then, and the copy is void; or no other copy has written, and those that
  * read later find this one in the data.
  *
- * The reads of waiters leave a watch, which the library sets again on each connection
- * of the session. With the session all watches are lost, and all waiters read again.
+ * The reads of waiters leave a watch. All watches end with the connection, and all
+ * waiters read again over the next one.
  */
 #include "zookeeper_store.h"
 
@@ -106,7 +106,7 @@ static const char *parse(content *out, const ilk__zk_op *op)
     int has_line;
 
     *out = (content){0};
-    if (op->rc == ZNONODE)
+    if (op->rc == ILK__ZK_NO_NODE)
         return NULL;
     head = ilk__text_cut(&value, '\n', &has_line);
     if (!has_line || head.len < HEAD
@@ -203,9 +203,10 @@ static void was_written(ilk__zk_op *op)
         job->is_unsure |= ilk__zk_is_unsure(op->rc);
         return;
     }
-    if (op->rc == ZBADVERSION || op->rc == ZNODEEXISTS || op->rc == ZNONODE) {
+    if (op->rc == ILK__ZK_BAD_VERSION || op->rc == ILK__ZK_NODE_EXISTS
+        || op->rc == ILK__ZK_NO_NODE) {
         job->run(job); /* another one was first */
-    } else if (op->rc != ZOK) {
+    } else if (op->rc != ILK__ZK_OK) {
         end_for(job, op->rc);
     } else if (op->stat.mzxid < 1 || op->stat.mzxid >= VERSIONS_END) {
         end_with(job, "ILKFENCE the ensemble counts beyond 2^53");
@@ -234,7 +235,8 @@ static void write_node(ilk__zk_job *job, const char *id, const content *before)
         if (*before->last)
             ilk__zk_set(op, at->path, text, before->data_version);
         else
-            ilk__zk_create(op, at->path, text, ZOO_PERSISTENT, &store->acl);
+            ilk__zk_create(op, at->path, text, ILK__ZK_PERSISTENT,
+                           ilk__zk_acl(store));
     }
     ilk__buf_free(&data);
 }
@@ -282,9 +284,9 @@ static void has_existence(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc == ZOK)
+    if (op->rc == ILK__ZK_OK)
         job->run(job); /* it was created meanwhile */
-    else if (op->rc == ZNONODE)
+    else if (op->rc == ILK__ZK_NO_NODE)
         end_read(job, &none);
     else
         end_for(job, op->rc);
@@ -327,7 +329,7 @@ static void was_read(ilk__zk_op *op)
 
     if (ilk__zk_job_repeats(job, op))
         return;
-    if (op->rc != ZOK && op->rc != ZNONODE) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NO_NODE) {
         end_for(job, op->rc);
         return;
     }
@@ -336,7 +338,7 @@ static void was_read(ilk__zk_op *op)
         end_with(job, error);
     else if (job->change.token.len)
         change_over(job, &at);
-    else if (op->rc == ZNONODE && watches(job))
+    else if (op->rc == ILK__ZK_NO_NODE && watches(job))
         watch_missing(job);
     else
         end_read(job, &at);

@@ -3,9 +3,12 @@
  * zookeeper_session.c -- the session: hosts, connection, loss, and how long it lasts.
  *
  * A server is silent when it owes an answer and has given none for half of the reply
- * timeout. The connection counts as broken then: the socket is shut down, the library
- * ends all requests, and goes to the next server. When a server answers that the
- * session is over, all nodes are gone, and a new handle begins a new session.
+ * timeout. The connection counts as broken then, and likewise after the first frame that
+ * makes no sense: all requests end, and the next server is tried. When a server answers
+ * that the session is over, all nodes are gone, and a new session begins.
+ *
+ * A connection begins with one frame of each side: the client names the session, or
+ * asks for a new one, and the server answers with its number, password and timeout.
  *
  * How long the session lasts: the leader ends it when nothing has touched it there for
  * the timeout. Requests touch it at their server. A follower sends the touches to the
@@ -30,25 +33,24 @@
 #include "zookeeper_store.h"
 
 #include "base/alloc.h"
-#include "base/descriptor.h"
+#include "base/backoff.h"
 #include "base/log.h"
 #include "gateway/backend.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum {
     PINGS = 4,      /* of a leader at least, in a session's timeout */
     HEARTBEATS = 8, /* in a session's timeout */
-    PAUSE_MS = 500, /* before another handle */
-    ADDRESS = 64
+    PAUSE_MS =
+        500, /* before another session, and before the path is read again */
+    STEADY_MS = 1000, /* a connection that lasts so long was a good one */
+    READS = 16,       /* of a socket, before the loop goes on */
+    /* The timeout of a session that a server may decide upon. */
+    DECIDED_LEAST_MS = 100,
+    DECIDED_MOST_MS = 60 * 60 * 1000
 };
 
 void ilk__zk_timer(ilk__zk *store, int64_t at)
@@ -93,206 +95,161 @@ int64_t ilk__zk_session_end(const ilk__zk *store)
     return from + store->session_ms;
 }
 
-/* ---- opening ------------------------------------------------------------- */
-
-static void on_log(const char *line)
-{
-    const int is_bad = strstr(line, "ZOO_ERROR") || strstr(line, "ZOO_WARN");
-
-    ilk__log(is_bad ? ILK__LOG_WARN : ILK__LOG_DEBUG, "zookeeper: %s", line);
-}
-
-static void add_address(char *hosts, size_t room, const struct addrinfo *info,
-                        int port)
-{
-    char address[ADDRESS];
-    const size_t len = strlen(hosts);
-
-    if (getnameinfo(info->ai_addr, info->ai_addrlen, address, sizeof address,
-                    NULL, 0, NI_NUMERICHOST))
-        return;
-    snprintf(hosts + len, room - len, "%s%s:%d", len ? "," : "", address, port);
-}
+/* ---- the connection ------------------------------------------------------- */
 
 static void set_error(ilk__zk *store, const char *why)
 {
     snprintf(store->error, sizeof store->error, "%.190s", why);
 }
 
-static void pause_opening(ilk__zk *store, const char *why)
+/* The next server at once, unless all of them have failed one after another. */
+static void choose_next(ilk__zk *store, int64_t lasted_ms)
 {
+    store->host_at = (store->host_at + 1) % store->host_count;
+    if (lasted_ms >= STEADY_MS) {
+        store->failures = 0;
+        store->pause_step = 0;
+    }
+    store->open_at = ilk__now_ms();
+    if (++store->failures >= store->host_count)
+        store->open_at += ilk__connect_pause_ms(&store->pause_step);
+}
+
+/* Servers whose state is older than what the client has seen close its connections. When
+ * the session is over by now, one of them may say so. */
+static void forget_old_zxid(ilk__zk *store, int64_t now)
+{
+    if (store->is_asked && store->state < ILK__ZK_PREPARES
+        && now >= ilk__zk_session_end(store) + store->session_ms)
+        store->zxid = 0;
+}
+
+/* Requests under way may have been executed. The watches are lost with it. */
+static void leave_connection(ilk__zk *store, const char *why)
+{
+    const int64_t now = ilk__now_ms(), opened_at = store->conn->opened_at;
+    const int is_ready = store->state >= ILK__ZK_PREPARES;
+
     set_error(store, why);
-    store->open_at = ilk__now_ms() + PAUSE_MS;
-}
-
-static void drop_resolves(ilk__zk *store)
-{
-    for (size_t i = 0; i < store->host_count; i++) {
-        ilk__resolve_free(store->resolves[i]);
-        store->resolves[i] = NULL;
-    }
-}
-
-static void open_handle(ilk__zk *store, const char *hosts)
-{
-    store->handle =
-        zookeeper_init2(hosts, ilk__zk_on_session, store->wanted_session_ms,
-                        store->continues.client_id ? &store->continues : NULL,
-                        store, ZOO_NO_LOG_CLIENTENV, on_log);
-    if (!store->handle) {
-        pause_opening(
-            store, "the client library of ZooKeeper could not make a handle");
-        return;
-    }
-    /* The hosts are addresses; the library would look them up in every turn. */
-    (void)zoo_set_servers_resolution_delay(store->handle, -1);
-    ilk__wipe(&store->continues, sizeof store->continues);
+    ilk__log(is_ready ? ILK__LOG_WARN : ILK__LOG_DEBUG, "zookeeper: %s", why);
+    forget_old_zxid(store, now);
+    ilk__zk_conn_free(store->conn);
+    store->conn = NULL;
     store->state = ILK__ZK_CONNECTS;
-    store->fd = -1;
-    store->session_id = 0;
-    store->pauses_until = 0;
-    store->is_expired = store->is_refused = store->is_cut = 0;
-    store->dialled_at = ilk__now_ms();
-    if (store->user) {
-        char login[1024];
-        const int len = snprintf(login, sizeof login, "%s:%s", store->user,
-                                 store->password ? store->password : "");
-
-        (void)zoo_add_auth(store->handle, "digest", login, len, NULL, NULL);
-        ilk__wipe(login, sizeof login);
-    }
-}
-
-/* The library itself would block for a name server. */
-static void begin_resolving(ilk__zk *store)
-{
-    for (size_t i = 0; i < store->host_count; i++)
-        if (!store->resolves[i]
-            && ilk__resolve_start(&store->resolves[i], store->hosts[i],
-                                  store->ports[i], NULL)) {
-            drop_resolves(store);
-            pause_opening(store, "the addresses of ZooKeeper's hosts cannot "
-                                 "be looked up");
-            return;
-        }
-}
-
-static void try_to_open(ilk__zk *store)
-{
-    char hosts[ILK__ZK_HOSTS * (ADDRESS + 8)] = "";
-    const struct addrinfo *info;
-    ilk_error err = {.msg = ""};
-    ilk_status st;
-
-    if (ilk__now_ms() < store->open_at)
-        return;
-    begin_resolving(store);
-    if (!store->resolves[0])
-        return;
-    for (size_t i = 0; i < store->host_count; i++) {
-        st = ilk__resolve_result(store->resolves[i], &info, &err);
-        if (st == ILK_EAGAIN)
-            return;
-        if (st == ILK_OK)
-            for (; info; info = info->ai_next)
-                add_address(hosts, sizeof hosts, info, store->ports[i]);
-    }
-    drop_resolves(store);
-    if (*hosts)
-        open_handle(store, hosts);
-    else
-        pause_opening(store, err.msg);
-}
-
-/* ---- the descriptor ------------------------------------------------------ */
-
-static int is_dialled(const ilk__zk *store)
-{
-    const int state = zoo_state(store->handle);
-
-    return state == ZOO_CONNECTING_STATE || state == ZOO_ASSOCIATING_STATE
-           || state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE;
-}
-
-int ilk__zk_fd(const ilk__zk *store)
-{
-    return store->fd >= 0
-                   && ilk__descriptor_identity(store->fd) == store->identity
-               ? store->fd
-               : -1;
-}
-
-static void keep_fd(ilk__zk *store, int fd)
-{
-    store->fd = fd;
-    store->identity = ilk__descriptor_identity(fd);
-    if (store->identity < 0)
-        store->fd = -1;
-    else
-        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-/* The program has closed the descriptor. The library still has its number, and would
- * read, write and close a file that the program has opened under it. So the handle is
- * never closed, and another one continues the session. The contexts link these handles
- * into a list, so leak checkers find them. */
-static void leave_handle(ilk__zk *store)
-{
-    static _Atomic(zhandle_t *) left;
-    zhandle_t *before = atomic_load(&left);
-    const clientid_t *id = zoo_client_id(store->handle);
-
-    do
-        zoo_set_context(store->handle, before);
-    while (!atomic_compare_exchange_weak(&left, &before, store->handle));
-    if (id)
-        store->continues = *id;
-    set_error(store, "its descriptor was closed by the program");
-    ilk__log(ILK__LOG_WARN,
-             "zookeeper: descriptor %d was closed by the program", store->fd);
-    store->handle = NULL;
-    store->state = ILK__ZK_CLOSED;
-    store->fd = -1;
-    ilk__zk_ops_end(store);
-    /* The server forgets the watches with the connection, and the next handle's library
-     * does not know them. */
-    store->has_missed = 1;
-    store->heartbeat_at = 0;
+    store->is_asked = store->is_logging_in = store->has_more = 0;
+    store->has_missed |= store->watches.count > 0;
+    ilk__zk_watches_forget(store);
+    ilk__zk_ops_end(store, ILK__ZK_LOST);
+    choose_next(store, is_ready ? now - opened_at : 0);
 }
 
 static void look_at_descriptor(ilk__zk *store)
 {
-    if (store->handle && store->fd >= 0 && is_dialled(store)
-        && ilk__zk_fd(store) < 0)
-        leave_handle(store);
+    if (!store->conn || ilk__zk_conn_is_own(store->conn))
+        return;
+    ilk__zk_conn_forget_descriptor(store->conn);
+    leave_connection(store, "its descriptor was closed by the program");
 }
 
-static void cut(ilk__zk *store)
+static void try_to_connect(ilk__zk *store, int64_t now)
 {
-    const int fd = ilk__zk_fd(store);
+    ilk_error err = {.msg = ""};
 
-    if (fd < 0 || store->is_cut)
+    if (now < store->open_at || now < store->pauses_until)
         return;
-    store->is_cut = 1;
-    shutdown(fd, SHUT_RDWR);
+    store->target = store->url;
+    store->target.host = store->hosts[store->host_at];
+    store->target.port = store->ports[store->host_at];
+    if (ilk__zk_conn_new(&store->conn, &store->target,
+                         store->dials++ / store->host_count,
+                         now + store->connect_ms, &err)) {
+        set_error(store, err.msg);
+        store->open_at = now + PAUSE_MS;
+    }
+}
+
+/* The frame that opens the session. 0: no memory. */
+static int ask_for_session(ilk__zk *store)
+{
+    enum { ROOM = 64 };
+    char *to = ilk__zk_begin_frame(&store->conn->out, ROOM);
+
+    if (!to)
+        return 0;
+    to = ilk__zk_put_int(to, 0); /* the version of the protocol */
+    to = ilk__zk_put_long(to, store->zxid);
+    to = ilk__zk_put_int(to, store->wanted_session_ms);
+    to = ilk__zk_put_long(to, store->session_id);
+    to = ilk__zk_put_bytes(
+        to, (ilk__span){store->session_password, ILK__ZK_PASSWORD});
+    *to++ = 0; /* a server that only reads is of no use */
+    ilk__zk_end_frame(&store->conn->out, to);
+    store->asked_at = ilk__now_ms();
+    store->is_asked = 1;
+    return 1;
+}
+
+/* Connect, and send what there is. */
+static void step(ilk__zk *store)
+{
+    ilk_error err = {.msg = ""};
+    ilk_status st;
+
+    if (!store->conn)
+        return;
+    st = ilk__zk_conn_step(store->conn, &err);
+    if (st == ILK_OK && !store->is_asked) {
+        st = ask_for_session(store)
+                 ? ilk__zk_conn_step(store->conn, &err)
+                 : ilk__fail(&err, ILK_ENOMEM, "no memory for a session");
+    }
+    if (st && st != ILK_EAGAIN)
+        leave_connection(store, err.msg);
 }
 
 /* ---- the path ------------------------------------------------------------ */
+
+static void read_again(ilk__zk *store)
+{
+    const int has_missed = store->has_missed;
+
+    store->has_missed = 0;
+    ilk__zk_names_resume(store);
+    if (!has_missed)
+        return;
+    ilk__zk_registers_read_again(store);
+    ilk__zk_groups_list_again(store);
+}
 
 static void become_ready(ilk__zk *store)
 {
     store->state = ILK__ZK_READY;
     store->error[0] = '\0';
-    ilk__zk_names_resume(store);
+    read_again(store);
     ilk__zk_jobs_resume(store);
 }
 
 static void take_acl(ilk__zk *store, ilk__zk_op *op)
 {
-    const struct ACL_vector before = store->acl;
+    ilk__free(store->acl.data);
+    store->acl = (ilk__bytes){op->text, op->text_len};
+    op->text = NULL;
+}
 
-    store->acl = op->acl;
-    op->acl = before; /* which frees it */
+ilk__span ilk__zk_acl(const ilk__zk *store)
+{
+    return (ilk__span){store->acl.data, store->acl.len};
+}
+
+/* One entry: all rights for everybody, or for the user who creates the node. */
+static ilk__span first_acl(const ilk__zk *store, char room[64])
+{
+    enum { ALL_RIGHTS = 31 };
+    char *to = ilk__zk_put_int(ilk__zk_put_int(room, 1), ALL_RIGHTS);
+
+    to = ilk__zk_put_text(to, store->url.user ? "auth" : "world");
+    to = ilk__zk_put_text(to, store->url.user ? "" : "anyone");
+    return (ilk__span){room, (size_t)(to - room)};
 }
 
 static void has_path_acl(ilk__zk_op *op);
@@ -304,7 +261,7 @@ static void made_path(ilk__zk_op *op)
 
     if (store->state != ILK__ZK_PREPARES || ilk__zk_is_unsure(op->rc))
         return;
-    if (op->rc != ZOK && op->rc != ZNODEEXISTS) {
+    if (op->rc != ILK__ZK_OK && op->rc != ILK__ZK_NODE_EXISTS) {
         set_error(store, ilk__zk_error(text, op->rc));
         ilk__zk_jobs_fire(store, ILK__FOREVER);
         store->heartbeat_at = ilk__now_ms() + PAUSE_MS;
@@ -319,13 +276,12 @@ static void make_path(ilk__zk *store)
     ilk__zk_op *op = ilk__zk_op_new(store, made_path, NULL, NULL, NULL);
     const size_t from = store->made + 1;
     const size_t len = strcspn(store->path + from, "/");
-    char *part = ilk__memdup(store->path, from + len);
+    char *part = ilk__memdup(store->path, from + len), acl[64];
 
     if (op) {
         store->made = from + len;
-        ilk__zk_create(op, part, (ilk__span){"", 0}, ZOO_PERSISTENT,
-                       store->user ? &ZOO_CREATOR_ALL_ACL
-                                   : &ZOO_OPEN_ACL_UNSAFE);
+        ilk__zk_create(op, part, (ilk__span){"", 0}, ILK__ZK_PERSISTENT,
+                       first_acl(store, acl));
     }
     ilk__free(part);
 }
@@ -337,10 +293,10 @@ static void has_path_acl(ilk__zk_op *op)
 
     if (store->state != ILK__ZK_PREPARES || ilk__zk_is_unsure(op->rc))
         return;
-    if (op->rc == ZOK) {
+    if (op->rc == ILK__ZK_OK) {
         take_acl(store, op);
         become_ready(store);
-    } else if (op->rc == ZNONODE && store->path[store->made]) {
+    } else if (op->rc == ILK__ZK_NO_NODE && store->path[store->made]) {
         make_path(store);
     } else { /* the next heartbeat looks again */
         set_error(store, ilk__zk_error(text, op->rc));
@@ -360,67 +316,215 @@ void ilk__zk_prepare_path(ilk__zk *store)
         store->heartbeat_at = ilk__now_ms() + PAUSE_MS;
 }
 
-/* ---- changes ------------------------------------------------------------- */
+/* ---- frames of the server -------------------------------------------------- */
 
-static void connected(ilk__zk *store)
+/* 0: no memory. */
+static int log_in(ilk__zk *store)
 {
-    const clientid_t *id = zoo_client_id(store->handle);
+    const char *user = store->url.user;
+    const char *password = store->url.password ? store->url.password : "";
+    const size_t len = user ? strlen(user) + 1 + strlen(password) : 0;
+    char *to;
 
-    store->session_ms = zoo_recv_timeout(store->handle);
-    store->session_id = id ? id->client_id : 0;
-    store->connect_sent_at = store->leader_sent_at = store->dialled_at;
+    if (!user)
+        return 1;
+    to = ilk__zk_begin_frame(&store->conn->out, 64 + len);
+    if (!to)
+        return 0;
+    to = ilk__zk_put_int(to, ILK__ZK_XID_LOGIN);
+    to = ilk__zk_put_int(to, ILK__ZK_TYPE_LOGIN);
+    to = ilk__zk_put_text(ilk__zk_put_int(to, 0), "digest");
+    to = ilk__zk_put_int(to, (int32_t)len);
+    to = stpcpy(stpcpy(stpcpy(to, user), ":"), password);
+    ilk__zk_end_frame(&store->conn->out, to);
+    store->is_logging_in = 1;
+    return 1;
+}
+
+static ilk_status connected(ilk__zk *store, ilk_error *err)
+{
+    store->connect_sent_at = store->leader_sent_at = store->asked_at;
     store->answer_count = 0;
     store->heartbeat_at = ilk__now_ms() + store->session_ms / HEARTBEATS;
     store->made = 0;
     store->no_pause_until = 0;
     store->state = ILK__ZK_PREPARES;
-    if (!ilk__zk_sync(store)) { /* again, over another connection */
-        store->state = ILK__ZK_CONNECTS;
-        set_error(store, ilk__zk_no_memory);
-        cut(store);
-    } else if (store->acl.data) {
+    if (!log_in(store) || !ilk__zk_sync(store))
+        return ilk__fail(err, ILK_ENOMEM, "no memory for a session");
+    if (store->acl.data)
         become_ready(store);
-    } else {
+    else
         ilk__zk_prepare_path(store);
-    }
+    return ILK_OK;
 }
 
-void ilk__zk_session_changed(ilk__zk *store, int state)
+static void forget_session(ilk__zk *store)
 {
-    if (!store->handle) {
-        return;
-    } else if (state == ZOO_CONNECTED_STATE) {
-        connected(store);
-    } else if (state == ZOO_EXPIRED_SESSION_STATE) {
-        store->is_expired = 1;
-    } else if (state == ZOO_AUTH_FAILED_STATE) {
-        store->is_refused = 1;
-        set_error(store, "NOAUTH ZooKeeper refuses the login of the URL");
-    } else {
-        store->state = ILK__ZK_CONNECTS;
-    }
+    store->session_id = store->zxid = 0;
+    store->pauses_until = store->no_pause_until = 0;
+    ilk__wipe(store->session_password, ILK__ZK_PASSWORD);
 }
 
-/* Close the handle. The library ends all requests; the caller acts upon their ends. */
+static ilk_status take_session(ilk__zk *store, ilk__zk_reader *from,
+                               ilk_error *err)
+{
+    int64_t id;
+    int32_t timeout;
+    ilk__span password;
+
+    (void)ilk__zk_take_int(from); /* the version of the protocol */
+    timeout = ilk__zk_take_int(from);
+    id = ilk__zk_take_long(from);
+    password = ilk__zk_take_bytes(from);
+    if (!from->is_bad && store->session_id && (timeout <= 0 || !id)) {
+        store->is_expired = 1;
+        return ilk__fail(err, ILK_ECONN, "the session of ZooKeeper is over");
+    }
+    if (from->is_bad || !id || password.len != ILK__ZK_PASSWORD
+        || (store->session_id && id != store->session_id))
+        return ilk__fail(err, ILK_EREPLY,
+                         "a server of ZooKeeper opens no session, or another "
+                         "one");
+    if (timeout < DECIDED_LEAST_MS || timeout > DECIDED_MOST_MS)
+        return ilk__fail(err, ILK_EREPLY,
+                         "a server of ZooKeeper opens a session of %ld ms; it "
+                         "must be %d to %d",
+                         (long)timeout, DECIDED_LEAST_MS, DECIDED_MOST_MS);
+    store->session_id = id;
+    store->session_ms = timeout;
+    memcpy(store->session_password, password.at, ILK__ZK_PASSWORD);
+    return connected(store, err);
+}
+
+static ilk_status take_login(ilk__zk *store, int32_t code, ilk_error *err)
+{
+    if (!store->is_logging_in)
+        return ilk__fail(err, ILK_EREPLY, "an answer to no login");
+    store->is_logging_in = 0;
+    if (code == ILK__ZK_OK)
+        return ILK_OK;
+    store->is_refused = 1;
+    return ilk__fail(err, ILK_EAUTH,
+                     "NOAUTH ZooKeeper refuses the login of the URL");
+}
+
+static ilk_status take_event(ilk__zk *store, ilk__zk_reader *from,
+                             ilk_error *err)
+{
+    const int32_t event = ilk__zk_take_int(from);
+    ilk__span path;
+
+    (void)ilk__zk_take_int(from); /* the state of the session */
+    path = ilk__zk_take_path(from);
+    if (from->is_bad || event < ILK__ZK_NODE_CREATED
+        || event > ILK__ZK_CHILDREN_CHANGED)
+        return ilk__fail(err, ILK_EREPLY, "an event that makes no sense");
+    ilk__zk_watches_fire(store, (ilk__zk_event)event, path);
+    return ILK_OK;
+}
+
+/* A server whose state goes back has lost transactions that were answered, or one of its
+ * answers was none. The next connection begins without that number. */
+static ilk_status look_at_zxid(ilk__zk *store, int64_t zxid, ilk_error *err)
+{
+    if (zxid <= 0 || zxid >= store->zxid)
+        return ILK_OK;
+    store->zxid = 0;
+    return ilk__fail(err, ILK_EREPLY,
+                     "a server of ZooKeeper has lost transactions");
+}
+
+static ilk_status take_reply(ilk__zk *store, ilk__zk_reader *from,
+                             ilk_error *err)
+{
+    const int32_t xid = ilk__zk_take_int(from);
+    const int64_t zxid = ilk__zk_take_long(from);
+    const int32_t code = ilk__zk_take_int(from);
+    ilk_status st;
+
+    if (xid == ILK__ZK_XID_EVENT)
+        return take_event(store, from, err);
+    st = look_at_zxid(store, zxid, err);
+    if (st == ILK_OK)
+        st = xid == ILK__ZK_XID_LOGIN
+                 ? take_login(store, code, err)
+                 : ilk__zk_take_answer(store, xid, code, from, err);
+    if (st == ILK_OK && zxid > 0)
+        store->zxid = zxid;
+    return st;
+}
+
+ilk_status ilk__zk_take_frame(ilk__zk *store, ilk__span frame, ilk_error *err)
+{
+    ilk__zk_reader from = {.at = frame.at, .left = frame.len};
+    ilk_status st;
+
+    st = store->state < ILK__ZK_PREPARES ? take_session(store, &from, err)
+                                         : take_reply(store, &from, err);
+    ilk__zk_act(store);
+    return st;
+}
+
+/* A part of what has come, so that the loop goes on under a flood. */
+static ilk_status receive(ilk__zk *store, ilk_error *err)
+{
+    ilk_status st = ILK_OK, next;
+    ilk__span frame;
+
+    store->has_more = 0;
+    for (int i = 0; st == ILK_OK; i++) {
+        if (i == READS) {
+            store->has_more = 1;
+            break;
+        }
+        st = ilk__zk_conn_receive(store->conn, err);
+        for (next = st; next == ILK_OK;) {
+            next = ilk__zk_conn_next(store->conn, &frame, err);
+            if (next == ILK_OK)
+                next = ilk__zk_take_frame(store, frame, err);
+            if (next && next != ILK_EAGAIN)
+                return next;
+        }
+    }
+    return st;
+}
+
+/* ---- its end --------------------------------------------------------------- */
+
+/* The server ends the session then, and deletes its nodes. Where the socket does not
+ * accept it now, the session ends at its timeout. */
+static void say_goodbye(ilk__zk *store)
+{
+    char *to = store->state >= ILK__ZK_PREPARES
+                   ? ilk__zk_begin_frame(&store->conn->out, 8)
+                   : NULL;
+
+    if (!to)
+        return;
+    to = ilk__zk_put_int(to, (int32_t)(++store->op_number & INT32_MAX));
+    ilk__zk_end_frame(&store->conn->out,
+                      ilk__zk_put_int(to, ILK__ZK_TYPE_CLOSE));
+    (void)ilk__zk_conn_step(store->conn, NULL);
+}
+
 void ilk__zk_shut(ilk__zk *store)
 {
-    struct pollfd one = {.events = POLLOUT};
-    zhandle_t *handle;
-
-    drop_resolves(store);
     look_at_descriptor(store);
-    handle = store->handle;
-    if (!handle)
-        return;
-    /* The library waits until its last request is sent: a socket that does not accept
-     * it now is shut down. */
-    one.fd = ilk__zk_fd(store);
-    if (one.fd >= 0 && (poll(&one, 1, 0) != 1 || !(one.revents & POLLOUT)))
-        shutdown(one.fd, SHUT_RDWR);
-    store->handle = NULL;
-    store->state = ILK__ZK_CLOSED;
-    store->fd = -1;
-    (void)zookeeper_close(handle);
+    if (store->conn)
+        say_goodbye(store);
+    ilk__zk_conn_free(store->conn);
+    store->conn = NULL;
+    store->state = ILK__ZK_CONNECTS;
+    store->is_asked = store->is_logging_in = 0;
+    ilk__zk_watches_forget(store);
+    ilk__zk_ops_end(store, ILK__ZK_CLOSING);
+    forget_session(store);
+}
+
+void ilk__zk_abandon(ilk__zk *store)
+{
+    if (store->conn)
+        ilk__zk_conn_abandon(store->conn);
 }
 
 static void end_session(ilk__zk *store)
@@ -442,7 +546,7 @@ static int64_t silent_at(const ilk__zk *store)
 {
     int64_t since;
 
-    if (!store->first || store->is_cut)
+    if (!store->first)
         return ILK__FOREVER;
     since = store->first->sent_at;
     if (since < store->answered_at)
@@ -463,14 +567,13 @@ static void let_session_expire(ilk__zk *store, int64_t now)
 
 static void look_for_silence(ilk__zk *store, int64_t now)
 {
+    if (!store->conn)
+        return;
     if (now >= silent_at(store)) {
-        set_error(store, "a server of ZooKeeper is silent");
-        cut(store);
-    } else if (store->state == ILK__ZK_CONNECTS && store->fd >= 0
-               && is_dialled(store)
-               && now - store->dialled_at >= store->connect_ms) {
-        set_error(store, "a server of ZooKeeper does not answer");
-        cut(store);
+        leave_connection(store, "a server of ZooKeeper is silent");
+    } else if (store->is_asked && store->state < ILK__ZK_PREPARES
+               && now >= store->conn->socket.deadline) {
+        leave_connection(store, "a server of ZooKeeper does not answer");
         let_session_expire(store, now);
     }
 }
@@ -482,12 +585,8 @@ static void send_heartbeat(ilk__zk *store, int64_t now)
     if (store->state < ILK__ZK_PREPARES || now < store->heartbeat_at)
         return;
     store->heartbeat_at = now + store->session_ms / HEARTBEATS;
-    if (store->has_missed) {
-        store->has_missed = 0;
-        ilk__zk_names_resume(store);
-        ilk__zk_registers_read_again(store);
-        ilk__zk_groups_list_again(store);
-    }
+    if (store->has_missed && store->state == ILK__ZK_READY)
+        read_again(store);
     if (store->state == ILK__ZK_PREPARES) {
         store->made = 0;
         ilk__zk_prepare_path(store);
@@ -505,9 +604,9 @@ static void work(ilk__zk *store)
     ilk__zk_act(store);
     if (store->is_expired || store->is_refused)
         end_session(store);
-    if (!store->handle)
-        try_to_open(store);
     look_for_silence(store, now);
+    if (!store->conn)
+        try_to_connect(store, now);
     send_heartbeat(store, now);
     ilk__contention_fire(store->contention, now);
     ilk__registers_fire(store->registers, now);
@@ -522,110 +621,55 @@ static int64_t until_session(const ilk__zk *store)
 {
     int64_t until;
 
-    if (store->first_answered || store->is_expired || store->is_refused)
+    if (store->first_answered || store->is_expired || store->is_refused
+        || (store->conn && store->has_more))
         return 0;
-    if (!store->handle)
-        return store->resolves[0] ? ILK__FOREVER : store->open_at;
+    if (!store->conn)
+        return store->open_at > store->pauses_until ? store->open_at
+                                                    : store->pauses_until;
     until = silent_at(store);
-    if (store->state == ILK__ZK_CONNECTS && store->fd >= 0 && !store->is_cut)
-        until = ilk__sooner(until, store->dialled_at + store->connect_ms);
-    if (store->state >= ILK__ZK_PREPARES)
+    if (!store->is_asked)
+        until = ilk__sooner(until, store->conn->socket.until);
+    else if (store->state < ILK__ZK_PREPARES)
+        until = ilk__sooner(until, store->conn->socket.deadline);
+    else
         until = ilk__sooner(until, store->heartbeat_at);
     return until;
-}
-
-/* The library's part: a descriptor, and a timeout. */
-static size_t prepare_handle(ilk__zk *store, struct pollfd *fds, size_t room,
-                             int64_t *until)
-{
-    struct timeval wait = {0};
-    const int was_dialled = is_dialled(store);
-    const int64_t now = ilk__now_ms();
-    int fd = -1, interest = 0, rc;
-    int64_t ms;
-
-    if (!was_dialled && now < store->pauses_until) {
-        store->fd = -1;
-        *until = ilk__sooner(*until, store->pauses_until);
-        return 0;
-    }
-    rc = zookeeper_interest(store->handle, &fd, &interest, &wait);
-    if (rc != ZOK && !*store->error)
-        snprintf(store->error, sizeof store->error,
-                 "no server of ZooKeeper can be reached: %s", zerror(rc));
-    if (!is_dialled(store)) /* the library has closed it */
-        store->fd = fd = -1;
-    if (!was_dialled && fd >= 0) { /* often under the same number */
-        store->is_cut = 0;
-        store->dialled_at = now;
-        keep_fd(store, fd);
-    }
-    ms = (int64_t)wait.tv_sec * 1000 + (wait.tv_usec + 999) / 1000;
-    if ((fd < 0 || rc != ZOK) && ms < 20)
-        ms = 20;
-    *until = ilk__sooner(*until, ilk__now_ms() + ms);
-    if (store->first_answered)
-        *until = 0;
-    if (fd < 0)
-        return 0;
-    if (room)
-        *fds = (struct pollfd){
-            .fd = fd,
-            .events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0)
-                              | (interest & ZOOKEEPER_WRITE ? POLLOUT : 0))};
-    return 1;
 }
 
 size_t ilk__zk_prepare(ilk__zk *store, struct pollfd *fds, size_t room,
                        int64_t *until)
 {
-    size_t count = 0;
+    int fd;
 
     look_at_descriptor(store);
     work(store);
-    if (store->handle)
-        count = prepare_handle(store, fds, room, until);
-    for (size_t i = 0; !store->handle && i < store->host_count; i++) {
-        const int fd =
-            store->resolves[i] ? ilk__resolve_fd(store->resolves[i]) : -1;
-
-        if (fd < 0)
-            continue;
-        if (count < room)
-            fds[count] = (struct pollfd){.fd = fd, .events = POLLIN};
-        count++;
-    }
+    step(store);
+    fd = store->conn ? ilk__zk_conn_fd(store->conn) : -1;
+    if (fd >= 0 && room)
+        *fds = (struct pollfd){.fd = fd,
+                               .events = ilk__zk_conn_events(store->conn)};
     *until = ilk__sooner(*until, until_session(store));
     *until = ilk__sooner(*until, store->due);
     *until = ilk__sooner(*until, ilk__contention_due(store->contention));
     *until = ilk__sooner(*until, ilk__registers_due(store->registers));
     *until = ilk__sooner(*until, ilk__groups_due(store->groups));
     *until = ilk__sooner(*until, ilk__timers_next(&store->member_timers));
-    return count;
+    return fd >= 0;
 }
 
 void ilk__zk_polled(ilk__zk *store, const struct pollfd *fds, size_t count)
 {
-    int events = 0;
+    ilk_error err = {.msg = ""};
+    ilk_status st = ILK_EAGAIN;
 
     look_at_descriptor(store);
-    for (size_t i = 0; store->handle && i < count; i++) {
-        if (fds[i].fd != store->fd)
-            continue;
-        if (fds[i].revents & (POLLIN | POLLERR | POLLHUP))
-            events |= ZOOKEEPER_READ;
-        if (fds[i].revents & (POLLOUT | POLLERR | POLLHUP))
-            events |= ZOOKEEPER_WRITE;
-    }
-    if (store->handle && store->fd >= 0) {
-        const int rc = zookeeper_process(store->handle, events);
-
-        if (rc != ZOK && rc != ZNOTHING && !*store->error)
-            snprintf(store->error, sizeof store->error,
-                     "the connection to ZooKeeper broke: %s", zerror(rc));
-        if (!is_dialled(store)) /* the library has closed it */
-            store->fd = -1;
-    }
+    step(store);
+    if (store->conn && store->is_asked
+        && (store->has_more || (count && fds[0].revents)))
+        st = receive(store, &err);
+    if (st && st != ILK_EAGAIN)
+        leave_connection(store, err.msg);
     work(store);
 }
 

@@ -12,9 +12,9 @@
  *     registers           ilk__zk_register, jobs        one node for each
  *     groups              ilk__zk_group, jobs           a parent, a child for each member
  *
- * The library's callbacks only collect answers and events, in order; ilk__zk_act() acts
- * upon them when the library has returned. All requests of a session's connection are
- * executed in order, so a read that was sent after a create contains its effect.
+ * Each frame of the server is read when it is whole; ilk__zk_act() acts upon the answer.
+ * All requests of a session's connection are executed in order, and answered in that
+ * order, so a read that was sent after a create contains its effect.
  *
  * A request without an answer may have been executed. After a new connection a sync is
  * the first request: from then on the requests of the old connection are either
@@ -29,9 +29,9 @@
 #include "../shared/name_queue.h"
 #include "../shared/registers.h"
 #include "base/clock.h"
-#include "net/resolve.h"
-
-#include <zookeeper/zookeeper.h>
+#include "base/table.h"
+#include "net/url.h"
+#include "zookeeper_conn.h"
 
 typedef struct ilk__zk ilk__zk;
 typedef struct ilk__zk_op ilk__zk_op;
@@ -41,6 +41,7 @@ typedef struct ilk__zk_job ilk__zk_job;
 typedef struct ilk__zk_register ilk__zk_register;
 typedef struct ilk__zk_group ilk__zk_group;
 typedef struct ilk__zk_member ilk__zk_member;
+typedef struct ilk__zk_watch ilk__zk_watch;
 
 enum {
     ILK__ZK_ATTEMPTS = 8,   /* of what another client has made void */
@@ -60,9 +61,7 @@ typedef enum ilk__zk_op_kind {
     ILK__ZK_SET,
     ILK__ZK_CHILDREN,
     ILK__ZK_SYNC,
-    ILK__ZK_ACL,
-    ILK__ZK_WATCH,  /* no request: a watch has fired */
-    ILK__ZK_SESSION /* no request: the state of the session has changed */
+    ILK__ZK_ACL
 } ilk__zk_op_kind;
 
 typedef void ilk__zk_then(ilk__zk_op *op);
@@ -81,18 +80,18 @@ struct ilk__zk_op {
     char *child;  /* likewise; freed with it */
     size_t child_len;
     int watches;
+    uint64_t watch_for;   /* the number of a name, a register or a group */
+    ilk__zk_watch *watch; /* to be set by its answer, or NULL */
+    char *asked;          /* CREATE: the path of the request */
+    int is_sequential;    /* CREATE: the server adds a number to it */
 
     /* the answer */
     int rc;
-    char *text; /* CREATE: the path; GET: the data; WATCH: the path */
+    char *text; /* CREATE: the path; GET: the data; ACL: the encoded list */
     size_t text_len;
-    struct Stat stat;
-    char **children;
+    ilk__zk_stat stat;
+    char **children; /* texts in one block, which is `text` */
     size_t child_count;
-    struct ACL_vector acl;
-    int state;          /* SESSION */
-    uint64_t watch_for; /* WATCH, or what it watches: the number of a name, a
-                           register or a group */
 };
 
 /* ---- the session --------------------------------------------------------- */
@@ -103,8 +102,7 @@ typedef struct ilk__zk_answer {
 } ilk__zk_answer;
 
 typedef enum ilk__zk_state {
-    ILK__ZK_CLOSED,   /* no handle; resolves its hosts, or pauses */
-    ILK__ZK_CONNECTS, /* a handle without connection */
+    ILK__ZK_CONNECTS, /* no connection, or the server has not opened the session */
     ILK__ZK_PREPARES, /* connected: the path and its access list are read */
     ILK__ZK_READY
 } ilk__zk_state;
@@ -113,26 +111,31 @@ struct ilk__zk {
     ilk__gateway *gateway;
     ilk__contention *contention;
     ilk__registers *registers;
-    char *user, *password; /* or NULL */
-    char *path;            /* "" or "/a/b" */
+    ilk__url
+        url; /* its login and its files for TLS; `target` has a host, too */
+    ilk__url target;
+    char *path; /* "" or "/a/b" */
     char *hosts[ILK__ZK_HOSTS];
     int ports[ILK__ZK_HOSTS];
-    size_t host_count;
+    size_t host_count, host_at;
+    size_t dials, failures; /* in all; since a connection that lasted */
     int64_t connect_ms, reply_ms;
     int wanted_session_ms;
 
-    zhandle_t *handle;
-    ilk__resolve *resolves[ILK__ZK_HOSTS]; /* under way */
+    ilk__zk_conn *conn; /* or NULL */
     ilk__zk_state state;
-    int fd;               /* the library's, or -1: see ilk__zk_fd() */
-    int64_t identity;     /* of its socket */
-    clientid_t continues; /* the session of the next handle; id 0: a new one */
-    int64_t dialled_at, open_at;
+    int is_asked;      /* the server has to open the session */
+    int is_logging_in; /* the login has no answer yet */
+    int has_more;      /* not all that has come is read */
+    int64_t open_at, asked_at;
+    int pause_step;
     int64_t answered_at; /* the newest answer to any request */
-    int64_t session_id;
-    int session_ms;             /* as the server has decided */
-    int is_expired, is_refused; /* the handle is of no use any more */
-    int is_cut; /* its socket was shut down, which the library has yet to see */
+    int64_t session_id;  /* 0: a new one is begun */
+    char session_password[ILK__ZK_PASSWORD];
+    int64_t zxid;   /* the greatest that the server has named in the session */
+    int session_ms; /* as the server has decided */
+    int is_expired, is_refused; /* the session is of no use any more */
+    ilk__table watches;         /* of this connection */
     ilk__zk_answer answers[ILK__ZK_ANSWERS]; /* of this connection, a ring */
     size_t answer_count;
     int64_t connect_sent_at; /* it touched the session at the leader */
@@ -140,10 +143,10 @@ struct ilk__zk {
     int64_t heartbeat_at;
     int64_t pauses_until;   /* it does not connect: the session is to expire */
     int64_t no_pause_until; /* then it tries to connect for a whole timeout */
-    struct ACL_vector acl;  /* of all nodes; NULL data: not known */
+    ilk__bytes acl;         /* of all nodes, encoded; NULL data: not known */
     size_t made; /* length of the part of the path that is being made */
     int has_no_containers;
-    int has_missed;  /* a watch: for want of memory, or with a handle */
+    int has_missed;  /* a watch: for want of memory, or with a connection */
     char error[200]; /* why there is no connection; or empty */
 
     ilk__zk_op *first, *last;                   /* under way, oldest first */
@@ -248,8 +251,9 @@ ilk__zk_op *ilk__zk_op_new(ilk__zk *store, ilk__zk_then *then,
                            ilk__zk_name *name, ilk__zk_entry *entry,
                            ilk__zk_job *job);
 /* Send it; `then` is called later, in each case. A watch is for op->name. */
+/* The access list is encoded. */
 void ilk__zk_create(ilk__zk_op *op, const char *path, ilk__span data, int mode,
-                    const struct ACL_vector *acl);
+                    ilk__span acl);
 void ilk__zk_delete(ilk__zk_op *op, const char *path);
 void ilk__zk_exists(ilk__zk_op *op, const char *path, int watches);
 void ilk__zk_get(ilk__zk_op *op, const char *path, int watches);
@@ -259,14 +263,14 @@ void ilk__zk_children(ilk__zk_op *op, const char *path, int watches);
 int ilk__zk_sync(ilk__zk *store);
 void ilk__zk_sync_for(ilk__zk_op *op);
 void ilk__zk_read_acl(ilk__zk_op *op, const char *path);
-/* The library's watchers. */
-void ilk__zk_on_session(zhandle_t *handle, int type, int state,
-                        const char *path, void *context);
-/* Act upon what was collected. */
+/* The answer to the oldest request under way. ILK_EREPLY: it is none. */
+ilk_status ilk__zk_take_answer(ilk__zk *store, int32_t xid, int32_t code,
+                               ilk__zk_reader *from, ilk_error *err);
+/* Act upon the answers. */
 void ilk__zk_act(ilk__zk *store);
 void ilk__zk_op_free(ilk__zk_op *op);
-/* The library will call back for none of those under way: they have no answer. */
-void ilk__zk_ops_end(ilk__zk *store);
+/* Those under way get no answer, but this code. */
+void ilk__zk_ops_end(ilk__zk *store, int code);
 /* Whether the server has not answered: it may have been executed. */
 int ilk__zk_is_unsure(int rc);
 /* The text of an error, for the core. */
@@ -277,17 +281,33 @@ const char *ilk__zk_error(char text[200], int rc);
 size_t ilk__zk_prepare(ilk__zk *store, struct pollfd *fds, size_t room,
                        int64_t *until);
 void ilk__zk_polled(ilk__zk *store, const struct pollfd *fds, size_t count);
-void ilk__zk_session_changed(ilk__zk *store, int state);
+/* A frame of the server, in `from`. A failure ends the connection. */
+ilk_status ilk__zk_take_frame(ilk__zk *store, ilk__span frame, ilk_error *err);
 void ilk__zk_note_answer(ilk__zk *store, const ilk__zk_op *op);
 /* Until then the leader keeps the session. */
 int64_t ilk__zk_session_end(const ilk__zk *store);
 /* Read, or make, the path and its access list. */
 void ilk__zk_prepare_path(ilk__zk *store);
+/* Close the session and the connection; all requests end. */
 void ilk__zk_shut(ilk__zk *store);
-/* The library's socket, or -1: none, or the number is not this socket's any more. */
-int ilk__zk_fd(const ilk__zk *store);
+/* Of all nodes that are made, encoded. */
+ilk__span ilk__zk_acl(const ilk__zk *store);
+/* In a forked child. */
+void ilk__zk_abandon(ilk__zk *store);
 void ilk__zk_timer(ilk__zk *store, int64_t at);
 const char *ilk__zk_why_down(const ilk__zk *store, char text[300]);
+
+/* ---- zookeeper_watches.c ------------------------------------------------- */
+
+/* NULL: no memory. */
+ilk__zk_watch *ilk__zk_watch_new(const char *path, uint64_t number);
+void ilk__zk_watch_free(ilk__zk_watch *watch); /* one that is not set */
+/* The server has set it, if the code of the answer says so. 0: no memory; it is lost.
+ * It is freed in each case but when its event comes. */
+int ilk__zk_watch_set(ilk__zk *store, ilk__zk_watch *watch,
+                      ilk__zk_op_kind kind, int code);
+void ilk__zk_watches_fire(ilk__zk *store, ilk__zk_event event, ilk__span path);
+void ilk__zk_watches_forget(ilk__zk *store);
 
 /* ---- zookeeper_nodes.c --------------------------------------------------- */
 
@@ -354,7 +374,7 @@ void ilk__zk_names_session_lost(ilk__zk *store);
 /* Send the lists that are due. */
 void ilk__zk_names_flush(ilk__zk *store);
 void ilk__zk_names_fire(ilk__zk *store, int64_t now);
-void ilk__zk_watch_fired(ilk__zk *store, const ilk__zk_op *op);
+void ilk__zk_watch_fired(ilk__zk *store, uint64_t number, const char *path);
 /* Read the children for `list`, behind a sync unless a write goes before, and a
  * semaphore's limit before them. 0: no memory; nothing was sent, and `list` is freed. */
 int ilk__zk_read_list(ilk__zk_op *list, int watches, int is_synced);
@@ -439,7 +459,8 @@ void ilk__zk_group_leave(void *self, ilk__group_name *name,
                          ilk__gateway_request *request);
 void ilk__zk_group_list(void *self, ilk__group_name *name, int watches);
 void ilk__zk_group_forget(void *self, ilk__group_name *name);
-void ilk__zk_group_watch_fired(ilk__zk *store, const ilk__zk_op *event);
+void ilk__zk_group_watch_fired(ilk__zk *store, uint64_t number,
+                               const char *path);
 /* Remove those of this client whose leases have ended. */
 void ilk__zk_members_fire(ilk__zk *store, int64_t now);
 /* A watch is lost; or all of them, and this client's members. */

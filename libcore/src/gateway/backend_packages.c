@@ -10,7 +10,7 @@
 
 typedef struct store_packages {
     const char *name;
-    const char *to_build; /* Debian's packages */
+    const char *to_build; /* Debian's packages; NULL: it needs none */
     const char *library;  /* the client library, as its file name begins */
     const char *to_run;   /* Debian's package with the client library */
 } store_packages;
@@ -19,8 +19,7 @@ static const store_packages stores[] = {
     {"etcd", "libnghttp2-dev and libnanopb-dev", "libnghttp2.so",
      "libnghttp2-14"},
     {"mysql", "libmariadb-dev", "libmariadb.so", "libmariadb3"},
-    {"zookeeper", "libzookeeper-st-dev", "libzookeeper_st.so",
-     "libzookeeper-st2"},
+    {"zookeeper", NULL, NULL, NULL},
 };
 
 static const store_packages *find(const char *name)
@@ -52,6 +51,13 @@ ilk_status ilk__backend_is_missing(const char *store, ilk_error *err)
 {
     const store_packages *packages = find(store);
 
+    if (packages && !packages->to_build)
+        return ilk__fail(
+            err, ILK_EUNSUPPORTED,
+            "built without %s: build again with "
+            "-DILK_BACKENDS=AUTO, or set INTERLOCK_BACKENDS to the "
+            "directory of libinterlock-%s.so",
+            store, store);
     return ilk__fail(
         err, ILK_EUNSUPPORTED,
         "built without %s: install %s (Debian's names) and build "
@@ -68,7 +74,8 @@ ilk_status ilk__backend_is_refused(const char *store, const char *fault,
 {
     const store_packages *packages = find(store);
 
-    if (packages && fault[0] != '/' && strstr(fault, packages->library))
+    if (packages && packages->library && fault[0] != '/'
+        && strstr(fault, packages->library))
         return ilk__fail(err, ILK_EUNSUPPORTED,
                          "the client library of %s is missing; on Debian "
                          "install %s: %s",

@@ -106,11 +106,9 @@ void ilk__gateway_wake(ilk__gateway *gateway)
 static struct pollfd *room_for(ilk__gateway *gateway, size_t count)
 {
     size_t len = count * sizeof(struct pollfd);
-    void *room;
 
     ilk__buf_drop(&gateway->polled, ilk__buf_len(&gateway->polled));
-    room = ilk__buf_reserve(&gateway->polled, len);
-    return room;
+    return (struct pollfd *)(void *)ilk__buf_reserve(&gateway->polled, len);
 }
 
 /* The wake-up descriptor and those of the sessions; returns how many. */
