@@ -491,6 +491,9 @@ holds "1 transaction on 2 servers, a death, 2 recoverers: all or nothing" \
     two_phase safety "-DREACHED"
 reaches "every branch of a commit is reached"
 holds "1 transaction on 3 servers: the same" two_phase safety "-DSERVERS=3"
+holds "1 transaction on 1 server, which goes and comes back: the truth" \
+    two_phase safety "-DSERVERS=1 -DREACHED"
+reaches "every branch of a commit on one server is reached"
 breaks "control: intents that end by time" two_phase safety \
     "-DBROKEN_BY_TIME" "was_dropped"
 breaks "control: a decision written over another one" two_phase safety \
@@ -505,6 +508,12 @@ breaks "control: a repeated commit says that nothing was written" \
     two_phase safety "-DBROKEN_GIVES_UP" "was_dropped"
 breaks "control: a server that does not remember the end" two_phase safety \
     "-DBROKEN_FORGETS" "was_dropped"
+breaks "control: a decision that somebody else removes after one server" \
+    two_phase safety "-DBROKEN_FORGOTTEN_EARLY" "was_dropped"
+breaks "control: nobody looks for decisions that are left" two_phase safety \
+    "-DBROKEN_NOT_LOOKED_FOR" "decided"
+breaks "control: a copy that cannot be sent says that nothing was written" \
+    two_phase safety "-DSERVERS=1 -DBROKEN_SAYS_NOTHING_WRITTEN" "was_committed"
 
 holds "2 puts, 2 gets on 3 servers: nothing goes back" replicated_value safety \
     "-DWIPES=0"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * two_phase.pml -- a transaction over several servers: two-phase commit, whose decision is
- * a record on one of them (docs/ring-servers.md), and recovery by anybody.
+ * a record on one of them (docs/ring-servers.md), and recovery by anybody. With SERVERS=1
+ * a transaction on one server, which is committed there in one step.
  *
  *     prepare   each server writes an intent, or refuses
  *     decide    cas(none -> commit) when all have, else cas(none -> abort): the record is
@@ -9,15 +10,19 @@
  *     finish    each server makes its intent a version, or drops it
  *
  * The coordinator may die between any two steps. Whoever meets an intent, at any time,
- * decides cas(none -> abort), obeys what it finds, and finishes. So no intent ends by time,
- * and none stays. A request may be executed once more, or late: `copies`.
+ * decides cas(none -> abort), obeys what it finds, and finishes at all servers. So no intent
+ * ends by time, and none stays. A request may be executed once more, or late: `copies`. A
+ * server may be away for a while (`outages`), and any reply may be lost.
  *
  * When the reply to its decision is lost the coordinator may begin anew, and meet a refusal
  * then. It drops nothing before it knows what was decided. Where it cannot ask, it says
- * that nothing was written, and goes; but only if it has never sent a decision.
+ * that nothing was written, and goes; but only if it has never sent a decision. The same
+ * holds for the commit on one server.
  *
- * The coordinator removes the decision when every finish was answered. Nobody else does: it
- * may have yet to decide.
+ * The home has a decision in two records. `noted` is forgotten after a while, but not while
+ * the coordinator may still send something: it is refused when it comes too late. `decided`
+ * is there for a commit only, and stays until every finish was answered: to the coordinator,
+ * to somebody who has met an intent, or to somebody who has found the record itself.
  */
 #ifndef SERVERS
 #define SERVERS 2
@@ -25,19 +30,30 @@
 #ifndef COPIES
 #define COPIES 1                /* of requests, by the coordinator or by nobody */
 #endif
+#ifndef OUTAGES
+#define OUTAGES 1               /* of one server, which comes back */
+#endif
 #define RECOVERERS 2
 
-#define BRANCHES 8
+#if SERVERS == 1
+#define BRANCHES 2
+#else
+#define BRANCHES 11
+#endif
 #include "reached.pml"
 
 mtype = { NONE, COMMIT, ABORT };        /* decisions, and what the client is told */
 mtype = { FREE, INTENT, DONE, DROPPED }; /* a server, about this transaction */
 mtype = { PREPARES, DECIDES, FINISHES, ENDS };
 
-mtype server[SERVERS] = FREE;
-mtype decision = NONE;
+#define HOME SERVERS            /* it decides */
+#define PLACES (SERVERS + 1)
+
+mtype server[PLACES] = FREE;    /* the last one is not used */
+mtype noted = NONE;
+bool decided = false;
 mtype told = NONE;              /* the client */
-bool was_committed[SERVERS], was_dropped[SERVERS];
+bool was_committed[PLACES], was_dropped[PLACES];
 
 /* The coordinator. */
 mtype step = PREPARES;
@@ -48,8 +64,15 @@ byte copies = COPIES;
 bool was_sent = false;          /* its cas: it is repeated with the same words */
 mtype wants = NONE;             /* the decision that it has asked for */
 
+/* The world. */
+byte outages = OUTAGES;
+byte away = PLACES;             /* which server is; PLACES: none */
+mtype found;
+
 #define BIT(n) (1 << (n))
 #define ALL (BIT(SERVERS) - 1)
+#define IS_UP(s) (away != (s))
+#define IS_OVER (dead || step == ENDS)
 
 /* ---- what servers do ----------------------------------------------------- */
 
@@ -85,30 +108,41 @@ inline finish(s, how) {
     fi
 }
 
+/* `found` is the decision then. */
 inline decide(how) {
-#ifdef BROKEN_OVERWRITES
-    decision = how
-#else
     if
-    :: decision == NONE -> decision = how
-    :: else -> REACH(2)
-    fi
+#ifdef BROKEN_OVERWRITES
+    :: how == ABORT -> noted = ABORT; decided = false; found = ABORT
 #endif
+    :: decided || noted == COMMIT -> REACH(2); found = COMMIT
+    :: noted == ABORT -> found = ABORT
+    :: !decided && noted == NONE ->
+        noted = how;
+        decided = (how == COMMIT);
+        found = how
+    fi
 }
 
-/* ---- the coordinator ----------------------------------------------------- */
+/* ---- the coordinator of several servers ---------------------------------- */
 
 inline ask(s) {
     !dead && step == PREPARES && !((prepared | refused) & BIT(s)) ->
-    prepare(s);
     if
-    :: server[s] == INTENT -> prepared = prepared | BIT(s)
-    :: else -> refused = refused | BIT(s)
+    :: IS_UP(s) ->
+        prepare(s);
+        if
+        :: server[s] == INTENT || server[s] == DONE ->
+            prepared = prepared | BIT(s)
+        :: server[s] == FREE || server[s] == DROPPED ->
+            refused = refused | BIT(s)
+        :: REACH(8); refused = refused | BIT(s) /* the reply is lost */
+        fi
+    :: !IS_UP(s) -> refused = refused | BIT(s)
     fi
 }
 
 inline end_one(s) {
-    !dead && step == FINISHES && !(finished & BIT(s)) ->
+    !dead && step == FINISHES && !(finished & BIT(s)) && IS_UP(s) ->
     finish(s, told);
     finished = finished | BIT(s)
 }
@@ -118,7 +152,7 @@ end:
     do
     :: dead -> break
     :: atomic { !dead -> dead = true }
-    :: atomic { !dead && step == PREPARES && prepared == 0 && refused == 0 ->
+    :: atomic { !dead && step == PREPARES && (prepared | refused) == 0 && IS_UP(0) ->
         prepare(0) } /* its reply is lost; the request may be repeated */
     :: atomic { ask(0) }
     :: atomic { ask(1) }
@@ -129,7 +163,7 @@ end:
         wants = COMMIT; step = DECIDES }
     :: atomic { !dead && step == PREPARES && refused != 0 ->
         wants = ABORT; step = DECIDES }
-    :: atomic { !dead && step == DECIDES && !was_sent ->
+    :: atomic { !dead && step == DECIDES && !was_sent && IS_UP(HOME) ->
         decide(wants); was_sent = true } /* the reply may be lost */
     :: atomic { !dead && step == DECIDES && was_sent ->
         REACH(6);
@@ -145,9 +179,9 @@ end:
     :: atomic { !dead && step == PREPARES && refused != 0 ->
         told = ABORT; step = FINISHES }
 #endif
-    :: atomic { !dead && step == DECIDES && was_sent ->
+    :: atomic { !dead && step == DECIDES && was_sent && IS_UP(HOME) ->
         decide(wants);
-        told = decision;
+        told = found;
         step = FINISHES }
     :: atomic { end_one(0) }
     :: atomic { end_one(1) }
@@ -156,37 +190,90 @@ end:
 #endif
 #ifdef BROKEN_REMOVES
     :: atomic { !dead && step == FINISHES ->
-        decision = NONE; step = ENDS } /* they were sent */
+        noted = NONE; decided = false; step = ENDS } /* they were sent */
 #else
-    :: atomic { !dead && step == FINISHES && finished == ALL ->
-        REACH(3); decision = NONE; step = ENDS }
+    :: atomic { !dead && step == FINISHES && finished == ALL && IS_UP(HOME) ->
+        REACH(3); decided = false; step = ENDS }
 #endif
     od
+}
+
+/* ---- that of one server -------------------------------------------------- */
+
+/* A server that refuses has a later version there. */
+inline commit_one() {
+    if
+    :: server[0] == FREE -> server[0] = DONE; was_committed[0] = true
+    :: server[0] == FREE && !was_sent -> told = ABORT; step = ENDS
+    :: server[0] != FREE -> REACH(0)
+    fi
+}
+
+/* What becomes of it may be asked for: that aborts one which is not committed. */
+inline ask_outcome() {
+    if
+    :: server[0] == FREE -> server[0] = DROPPED; was_dropped[0] = true
+    :: else
+    fi
+}
+
+proctype lone_coordinator() {
+end:
+    do
+    :: IS_OVER -> break
+    :: atomic { !IS_OVER && IS_UP(0) ->
+        commit_one();
+        was_sent = true;
+        if
+        :: step != ENDS ->
+            told = (server[0] == DONE -> COMMIT : ABORT); step = ENDS
+        :: step != ENDS -> REACH(1) /* the reply is lost */
+        :: step == ENDS
+        fi }
+#ifdef BROKEN_SAYS_NOTHING_WRITTEN
+    :: atomic { !IS_OVER && !IS_UP(0) ->
+#else
+    :: atomic { !IS_OVER && !IS_UP(0) && !was_sent ->
+#endif
+        told = ABORT; step = ENDS }
+    :: atomic { !IS_OVER && was_sent -> dead = true } /* it does not know */
+    od
+}
+
+proctype asker() {
+end:
+    atomic { IS_UP(0) -> ask_outcome() }
 }
 
 /* ---- anybody else -------------------------------------------------------- */
 
 inline meet(s) {
-    server[s] == INTENT && mine == NONE ->
+    server[s] == INTENT && mine == NONE && IS_UP(s) && IS_UP(HOME) ->
 #ifdef BROKEN_BY_TIME
     /* It is old: it is dropped, and nobody is asked. */
     finish(s, ABORT)
 #else
 #ifdef BROKEN_UNWRITTEN
-    mine = (decision == NONE -> ABORT : decision) /* and it does not write that */
+    mine = (decided || noted == COMMIT -> COMMIT : ABORT) /* it writes nothing */
 #else
     decide(ABORT);
-    mine = decision
+    mine = found
 #endif
 #endif
 }
 
 inline settle(s) {
-    mine != NONE && !(done & BIT(s)) ->
+    mine != NONE && !(done & BIT(s)) && IS_UP(s) ->
     REACH(4);
     finish(s, mine);
     done = done | BIT(s)
 }
+
+#ifdef BROKEN_FORGOTTEN_EARLY
+#define MAY_FORGET (done != 0)
+#else
+#define MAY_FORGET (done == ALL)
+#endif
 
 proctype recoverer() {
     mtype mine = NONE;
@@ -201,7 +288,14 @@ end:
     :: atomic { meet(2) }
     :: atomic { settle(2) }
 #endif
-    :: atomic { mine != NONE && done == ALL -> mine = NONE; done = 0 }
+    /* It has found a decision that nobody has removed. */
+#ifndef BROKEN_NOT_LOOKED_FOR
+    :: atomic { mine == NONE && decided && IS_UP(HOME) ->
+        REACH(9); mine = COMMIT }
+#endif
+    :: atomic { mine == COMMIT && MAY_FORGET && IS_UP(HOME) ->
+        REACH(10); decided = false; mine = NONE; done = 0 }
+    :: atomic { mine != NONE -> mine = NONE; done = 0 } /* or it goes */
     od
 }
 
@@ -209,8 +303,18 @@ end:
 proctype late() {
 end:
     do
-    :: atomic { copies > 0 -> copies--; REACH(5); prepare(0) }
-    :: atomic { copies > 0 -> copies--; prepare(1) }
+    :: atomic { copies > 0 && IS_UP(0) -> copies--; REACH(5); prepare(0) }
+    :: atomic { copies > 0 && IS_UP(1) -> copies--; prepare(1) }
+    od
+}
+
+proctype world() {
+end:
+    do
+    :: atomic { outages > 0 && away == PLACES -> outages--; away = 0 }
+    :: atomic { outages > 0 && away == PLACES -> outages--; away = HOME }
+    :: atomic { away != PLACES -> away = PLACES }
+    :: atomic { IS_OVER && noted != NONE -> noted = NONE } /* long ago */
     od
 }
 
@@ -228,12 +332,18 @@ end:
 
 init {
     atomic {
+#if SERVERS == 1
+        run lone_coordinator();
+        run asker();
+#else
         run coordinator();
         run recoverer();
         run recoverer();
         run late();
+#endif
+        run world();
         run judge()
     }
-    /* At rest no server has an intent: somebody meets it. */
-    timeout -> assert(server[0] != INTENT && server[1] != INTENT)
+    /* At rest no server has an intent, and no decision is left: somebody meets them. */
+    timeout -> assert(server[0] != INTENT && server[1] != INTENT && !decided)
 }

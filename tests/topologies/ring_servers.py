@@ -4,12 +4,21 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from quorum_nodes import Node
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
+
+from relay import RelayProcess
+
+PROXY = Path(__file__).resolve().parents[1] / "chaos" / "proxy.py"
+LONG = 3600.0  # until heal()
+LABEL = "tcp"
 
 
 def on_disk(count: int) -> list[dict[str, Any]]:
@@ -76,3 +85,44 @@ def running(
             yield one
         finally:
             one.stop()
+
+
+class Network:
+    """A proxy before each server, by whose addresses the clients know the ring."""
+
+    def __init__(self, servers: Servers):
+        self.opened = contextlib.ExitStack()
+        self.nodes: dict[str, Node] = {}  # host:port of the proxy -> the server
+        self.proxies: dict[Node, RelayProcess] = {}
+        with contextlib.ExitStack() as opened:
+            for node in servers.servers:
+                setting = {
+                    "directory": str(node.home),
+                    "servers": {LABEL: str(node.socket)},
+                }
+                proxy = RelayProcess(str(PROXY), setting)
+                opened.callback(proxy.close)
+                self.proxies[node] = proxy
+                port = proxy.ask(do="stats")["ports"][LABEL]
+                self.nodes[f"127.0.0.1:{port}"] = node
+            self.opened = opened.pop_all()
+
+    def url(self, query: str = "") -> str:
+        return f"redis://{','.join(self.nodes)}?ring{query}"
+
+    def fault(self, node: Node, do: str, **what: Any) -> None:
+        self.proxies[node].ask(do=do, label=LABEL, **{"for": LONG, **what})
+
+    def hold_replies(self, node: Node) -> None:
+        self.fault(node, "dead", up=False, down=True)
+
+    def heal(self) -> None:
+        for proxy in self.proxies.values():
+            proxy.ask(do="heal")
+
+
+@contextlib.contextmanager
+def between(servers: Servers) -> Iterator[Network]:
+    one = Network(servers)
+    with one.opened:
+        yield one

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import interlock
@@ -14,7 +15,7 @@ import pytest
 import ring_servers
 from cluster import until
 from quorum_nodes import Node, soon
-from ring_servers import Servers
+from ring_servers import Network, Servers
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "chaos"))
@@ -37,6 +38,12 @@ def client(servers: Servers) -> Iterator[interlock.Client]:
         yield one
 
 
+@pytest.fixture
+def network(servers: Servers) -> Iterator[Network]:
+    with ring_servers.between(servers) as one:
+        yield one
+
+
 def record(name: str, key: str) -> str:
     return f"ilk:store:key:{{{name}}}/{key}"
 
@@ -44,10 +51,12 @@ def record(name: str, key: str) -> str:
 class Places:
     """Which server has a key, and which decides on a transaction."""
 
-    def __init__(self, servers: Servers):
-        hosts = [f"127.0.0.1:{one.port}" for one in servers.servers]
-        self.ring = interlock.Ring(hosts)
-        self.servers = dict(zip(hosts, servers.servers))
+    def __init__(self, servers: Servers | Network):
+        if isinstance(servers, Network):
+            self.servers = servers.nodes
+        else:
+            self.servers = {f"127.0.0.1:{one.port}": one for one in servers.servers}
+        self.ring = interlock.Ring(list(self.servers))
 
     def of(self, name: str, key: str) -> Node:
         return self.servers[self.ring.get(record(name, key))]
@@ -293,6 +302,85 @@ def test_a_missing_server_fails_what_needs_it_and_nothing_else(
             return [v[key] for key in keys]
 
     assert soon(read) == [b"0", b"01", b"0"]
+
+
+class LostReply:
+    """A commit on one server, which is executed and whose reply is held back."""
+
+    def __init__(self, network: Network, name: str, reply_timeout: float):
+        places = Places(network)
+        self.network = network
+        self.key = places.keys(name)[0]
+        self.server = places.of(name, self.key)
+        self.client = interlock.connect(network.url(), reply_timeout=reply_timeout)
+        self.store = self.client.store(name)
+        self.transaction = self.store.transaction()
+        assert self.transaction.get(self.key) is None  # the connections are made
+        self.transaction[self.key] = b"1"
+        network.hold_replies(self.server)
+        self.thread = ThreadPoolExecutor(1)
+        self.commit = self.thread.submit(self.transaction.commit)
+        at = record(name, self.key)
+        until(
+            lambda: "versions" in self.server.redis().hgetall(at),
+            what="a commit that was executed",
+        )
+
+    def __enter__(self) -> LostReply:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.network.heal()
+        self.thread.shutdown()
+        self.client.close()
+
+
+@pytest.mark.parametrize("fault", ["refused", "killed"])
+def test_a_lost_reply_of_a_commit_on_one_server_is_no_word_that_it_was_not_made(
+    network: Network, name: str, fault: str
+) -> None:
+    with LostReply(network, name, reply_timeout=1.5) as lost:
+        if fault == "killed":
+            lost.server.kill()
+        network.fault(lost.server, "refuse")
+        with pytest.raises(interlock.UnknownOutcomeError) as caught:
+            lost.commit.result()
+        network.heal()
+        if fault == "killed":
+            lost.server.start()
+        txid = caught.value.txid
+        assert soon(lambda: lost.store.outcome(txid)) == "committed"
+        with lost.store.snapshot() as v:
+            assert soon(lambda: v[lost.key]) == b"1"
+
+
+def test_a_commit_whose_server_comes_back_in_time_is_found_to_be_made(
+    network: Network, name: str
+) -> None:
+    with LostReply(network, name, reply_timeout=20) as lost:
+        network.fault(lost.server, "refuse")
+        time.sleep(0.5)  # copies of it that cannot be sent
+        assert not lost.commit.done()
+        network.heal()
+        lost.commit.result()
+        assert lost.store.outcome(lost.transaction.txid) == "committed"
+
+
+def test_a_commit_that_was_never_sent_is_not_written(
+    network: Network, name: str
+) -> None:
+    places = Places(network)
+    key = places.keys(name)[0]
+    with interlock.connect(network.url(), reply_timeout=1.5) as client:
+        transaction = client.store(name).transaction()
+        assert transaction.get(key) is None
+        transaction[key] = b"1"
+        network.fault(places.of(name, key), "refuse")
+        with pytest.raises(interlock.NoQuorumError, match="cannot be reached"):
+            transaction.commit()
+        network.heal()
+        with client.store(name).snapshot() as v:
+            assert soon(lambda: v.get(key)) is None
 
 
 def test_clocks_that_are_hours_apart(tmp_path: Path, name: str) -> None:

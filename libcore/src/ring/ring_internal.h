@@ -22,7 +22,7 @@ enum {
     /* how long a request waits for servers that are still connecting; at most half of
      * the reply timeout */
     ILK__RING_COMING_MS = 1000,
-    ILK__RING_DECIDED = 65536 /* bits */
+    ILK__RING_COMMITS = 1 << 19 /* bits */
 };
 
 /* Clocks differ by less than this. A version or timestamp that is further ahead is
@@ -57,13 +57,13 @@ struct ilk__ring_server {
     ilk_node_stats stats;
 };
 
-/* Which transactions' decisions were sent, of the last minute or two: a bit of each in
- * one of two sets, of which the older one is emptied. */
-typedef struct ilk__ring_decisions {
-    uint8_t sets[2][ILK__RING_DECIDED / 8];
+/* Which transactions of this client are committed or may be, of the last minute or two: two
+ * bits of each in one of two sets, of which the older one is emptied. */
+typedef struct ilk__ring_commits {
+    uint8_t sets[2][ILK__RING_COMMITS / 8];
     int newer;     /* the set that is filled now ... */
     int64_t since; /* ... and since when */
-} ilk__ring_decisions;
+} ilk__ring_commits;
 
 struct ilk__ring_gateway {
     ilk__gateway *gateway;
@@ -92,7 +92,7 @@ struct ilk__ring_gateway {
     ilk__value_request *values;
     ilk__move_step *steps;
     ilk__store_request *store_requests;
-    ilk__ring_decisions decisions;
+    ilk__ring_commits commits;
 
     ilk__gateway_request *contacts[ILK__RING_CONTACTS]; /* logins */
     int64_t contact_at[ILK__RING_CONTACTS];
@@ -210,12 +210,13 @@ void ilk__ring_fire_store(ilk__ring_gateway *ring, int64_t now);
 int64_t ilk__ring_store_due(const ilk__ring_gateway *ring);
 void ilk__ring_free_store(ilk__ring_gateway *ring);
 
-/* ---- ring_decisions.c ---------------------------------------------------- */
+/* ---- ring_commits.c ------------------------------------------------------ */
 
-void ilk__ring_note_decision(ilk__ring_gateway *ring, const char *id);
-/* May be 1 although the decision was not sent: transactions share bits. */
-int ilk__ring_may_have_decided(const ilk__ring_decisions *decisions,
-                               const char *id);
+/* It is committed, or its commit was sent and has no reply. */
+void ilk__ring_note_commit(ilk__ring_gateway *ring, const char *id);
+/* May be 1 although it was not noted: transactions share bits. */
+int ilk__ring_may_have_committed(const ilk__ring_commits *commits,
+                                 const char *id);
 
 /* ---- ring_move.c --------------------------------------------------------- */
 

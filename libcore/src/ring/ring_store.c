@@ -91,24 +91,6 @@ static void write_missing(const ilk__store_request *one,
                  server->why.code ? server->why.msg : "it does not answer");
 }
 
-static void end_at(ilk__store_request *one, const ilk__ring_server *server)
-{
-    char text[ILK_ERROR_MAX];
-
-    write_missing(one, server, text);
-    end_with(one, text);
-}
-
-/* It may have been executed: the core repeats it under its id, and gets the result. */
-static void end_unsure(ilk__store_request *one)
-{
-    if (one->why[0])
-        ilk__gateway_reply_error(one->request, one->why);
-    else
-        ilk__gateway_break(one->request);
-    end(one);
-}
-
 static void end_with_code(ilk__store_request *one, int code)
 {
     ilk__gateway_reply(one->request, code, "");
@@ -122,6 +104,82 @@ static void end_refused(ilk__store_request *one)
         end(one);
     } else {
         end_with_code(one, one->refusal);
+    }
+}
+
+static void end_aborted(ilk__store_request *one)
+{
+    if (one->error[0])
+        end_with(one, one->error);
+    else
+        end_refused(one);
+}
+
+/* ---- commits that may have been executed --------------------------------- */
+
+/* Whether a copy of the request may have committed it: an earlier one, whose reply was lost
+ * on its way to this client or to the caller, or one that is under way. */
+static int may_be_committed(const ilk__store_request *one)
+{
+    if (ilk__ring_may_have_committed(&one->ring->commits, one->id))
+        return 1;
+    for (const ilk__store_request *other = one->ring->store_requests; other;
+         other = other->next)
+        if (other != one && other->request
+            && other->script == ILK__SCRIPT_STORE_COMMIT
+            && strcmp(other->id, one->id) == 0)
+            return 1;
+    return 0;
+}
+
+static void reply_written(ilk__store_request *one)
+{
+    ilk__ring_note_commit(one->ring, one->id);
+    ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "i", one->at);
+    end(one);
+}
+
+/* The core repeats it under its id, and gets the result. */
+static void end_unsure(ilk__store_request *one)
+{
+    ilk__gateway_break(one->request);
+    end(one);
+}
+
+/* This copy was not executed: with `error`, or the refusal, the caller learns that nothing
+ * was written. */
+static void end_not_executed(ilk__store_request *one)
+{
+    if (may_be_committed(one))
+        end_unsure(one);
+    else
+        end_aborted(one);
+}
+
+/* The request cannot go on, for the reason in `error`. */
+static void end_failed(ilk__store_request *one)
+{
+    if (one->script == ILK__SCRIPT_STORE_COMMIT)
+        end_not_executed(one);
+    else
+        end_with(one, one->error);
+}
+
+static void end_at(ilk__store_request *one, const ilk__ring_server *server)
+{
+    write_missing(one, server, one->error);
+    end_failed(one);
+}
+
+/* A commit, or its decision, has no reply, or a server's error. */
+static void end_unanswered(ilk__store_request *one)
+{
+    if (one->why[0]) {
+        memcpy(one->error, one->why, sizeof one->error);
+        end_not_executed(one);
+    } else {
+        ilk__ring_note_commit(one->ring, one->id);
+        end_unsure(one);
     }
 }
 
@@ -176,7 +234,9 @@ static void meet(ilk__store_request *one, ilk__store_part *at,
     const int64_t now = ilk__now_ms();
 
     if (id->len > ILK__STORE_ID_MOST || strlen(id->str) != id->len) {
-        end_with(one, "ERR an intent of no transaction");
+        snprintf(one->error, sizeof one->error,
+                 "ERR an intent of no transaction");
+        end_failed(one);
         return;
     }
     one->met = at;
@@ -208,7 +268,7 @@ static void give_up(ilk__store_request *one)
     if (one->is == ILK__STORE_PREPARES)
         abort_all(one);
     else
-        end_with(one, one->error);
+        end_failed(one);
 }
 
 static void wait_for_other(ilk__store_request *one)
@@ -299,48 +359,6 @@ static void finish_all(ilk__store_request *one, int is_committed)
     }
 }
 
-static void reply_written(ilk__store_request *one)
-{
-    ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "i", one->at);
-    end(one);
-}
-
-static void end_aborted(ilk__store_request *one)
-{
-    if (one->error[0])
-        end_with(one, one->error);
-    else
-        end_refused(one);
-}
-
-/* Whether a copy of the request may have committed it: this one, an earlier one whose reply
- * was lost on its way to the caller, or one that is under way without a caller. */
-static int may_be_committed(const ilk__store_request *one)
-{
-    if (one->part_count == 1
-        || ilk__ring_may_have_decided(&one->ring->decisions, one->id))
-        return 1;
-    for (const ilk__store_request *other = one->ring->store_requests; other;
-         other = other->next)
-        if (other != one && other->request
-            && other->script == ILK__SCRIPT_STORE_COMMIT
-            && strcmp(other->id, one->id) == 0)
-            return 1;
-    return 0;
-}
-
-/* The home has not replied. If this client has sent no decision, nobody commits it; if it
- * has, the core repeats the request. Intents stay until a request meets them. */
-static void end_undecided(ilk__store_request *one)
-{
-    if (!may_be_committed(one)) {
-        end_aborted(one);
-        return;
-    }
-    ilk__gateway_break(one->request);
-    end(one);
-}
-
 /* Abort it, unless it is committed. Nothing is dropped before the home has replied or, if
  * it writes on one server only, that server. The caller then gets `error`, or the
  * refusal. */
@@ -352,7 +370,7 @@ static void abort_all(ilk__store_request *one)
 
     one->is = ILK__STORE_ABORTS;
     if (!ilk__store_send_outcome(one, knows, one->id, 0))
-        end_undecided(one);
+        end_not_executed(one); /* and intents stay until a request meets them */
 }
 
 static void take_abort(ilk__store_request *one, const ilk__reply *reply)
@@ -360,7 +378,7 @@ static void take_abort(ilk__store_request *one, const ilk__reply *reply)
     const int64_t outcome = ilk__script_int(reply, 0);
 
     if (outcome != ILK_TXN_COMMITTED && outcome != ILK_TXN_ABORTED) {
-        end_undecided(one);
+        end_not_executed(one);
         return;
     }
     if (one->part_count > 1)
@@ -545,8 +563,8 @@ static void miss(ilk__store_request *one, ilk__ring_server *server)
         go_on_preparing(one);
         break;
     case ILK__STORE_COMMITS:
-    case ILK__STORE_DECIDES: end_unsure(one); break;
-    case ILK__STORE_ABORTS: end_undecided(one); break;
+    case ILK__STORE_DECIDES: end_unanswered(one); break;
+    case ILK__STORE_ABORTS: end_not_executed(one); break;
     case ILK__STORE_RECOVERS: fail_at(one, server); break;
     case ILK__STORE_READS:
     case ILK__STORE_OUTCOMES: end_at(one, server); break;

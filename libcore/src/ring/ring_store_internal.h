@@ -102,7 +102,6 @@ int ilk__store_send_finish(ilk__store_request *one, ilk__store_part *at,
                            const char *id, int is_committed);
 int ilk__store_send_outcome(ilk__store_request *one, ilk__ring_server *server,
                             const char *id, int64_t age_ms);
-/* It is noted in ring->decisions. */
 int ilk__store_send_decision(ilk__store_request *one);
 void ilk__store_send_forget(ilk__store_request *one);
 

@@ -274,10 +274,7 @@ int ilk__store_send_decision(ilk__store_request *one)
     ilk__command_add_str(&command, one->id);
     ilk__command_add_int(&command, one->at);
     ilk__command_add_str(&command, home->place);
-    if (!send(one, home, &command, ILK__SCRIPT_STORE_DECIDE))
-        return 0;
-    ilk__ring_note_decision(one->ring, one->id);
-    return 1;
+    return send(one, home, &command, ILK__SCRIPT_STORE_DECIDE);
 }
 
 void ilk__store_send_forget(ilk__store_request *one)

@@ -232,6 +232,17 @@ void ring_case_answer(ilk__ring_server *server, int script, int code,
     finish(one, read_reply(text));
 }
 
+void ring_case_answer_error(ilk__ring_server *server, int script,
+                            const char *text)
+{
+    sent_call *one = find(server, script);
+    char line[TEXT];
+
+    assert_non_null(one);
+    snprintf(line, sizeof line, "-%s\r\n", text);
+    finish(one, read_reply(line));
+}
+
 void ring_case_miss(ilk__ring_server *server, int script)
 {
     sent_call *one = find(server, script);

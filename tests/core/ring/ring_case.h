@@ -43,6 +43,8 @@ const char *ring_case_word(int script);
  * element as ilk__gateway_reply() has them. */
 void ring_case_answer(ilk__ring_server *server, int script, int code,
                       const char *types, ...);
+void ring_case_answer_error(ilk__ring_server *server, int script,
+                            const char *text);
 /* There is no reply. */
 void ring_case_miss(ilk__ring_server *server, int script);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_ring_store.c -- commits over several servers whose replies are lost, in any order. */
 /* link: @support/node_calls.link */
+#include "ring/ring_store_internal.h"
 #include "ring_case.h"
 
 #include <interlock/store.h>
@@ -85,6 +86,13 @@ static void commit_without_reply(void)
     assert_int_equal(1, ring_case_calls_to(home, ILK__SCRIPT_STORE_DECIDE));
     ring_case_miss(home, ILK__SCRIPT_STORE_DECIDE);
     assert_int_equal(1, ring_result.count);
+    assert_true(ring_result.is_broken);
+}
+
+static void commit_on_one_server_without_reply(void)
+{
+    commit_at(1, ilk__ring_clock_us(&ring));
+    ring_case_miss(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT);
     assert_true(ring_result.is_broken);
 }
 
@@ -264,12 +272,95 @@ static void one_that_was_not_is_aborted(void **state)
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void without_a_reply_it_is_unsure(void **state)
+static void without_a_reply_it_is_unsure_if_it_was_sent_in_time(void **state)
 {
     (void)state;
     commit_at(1, ilk__ring_clock_us(&ring) - 2 * minute_us);
     ring_case_miss(&ring.servers[0], ILK__SCRIPT_STORE_OUTCOME);
+    assert_int_equal(ILK__CODE_GONE, ring_result.code);
+
+    commit_on_one_server_without_reply();
+    commit_at(1, ilk__ring_clock_us(&ring) - 2 * minute_us);
+    ring_case_miss(&ring.servers[0], ILK__SCRIPT_STORE_OUTCOME);
     assert_true(ring_result.is_broken);
+}
+
+/* ---- on one server ------------------------------------------------------- */
+
+static void one_that_was_never_sent_is_not_written(void **state)
+{
+    (void)state;
+    ring_case_lose(&ring.servers[0]);
+    commit_at(1, ilk__ring_clock_us(&ring));
+    assert_error("NOQUORUM 10.0.0.1:6379 cannot be reached");
+}
+
+static void a_copy_that_cannot_be_sent_is_unsure(void **state)
+{
+    (void)state;
+    commit_on_one_server_without_reply();
+    ring_case_lose(&ring.servers[0]);
+    commit_at(1, ilk__ring_clock_us(&ring));
+    assert_int_equal(2, ring_result.count);
+    assert_true(ring_result.is_broken);
+}
+
+/* The reply has reached this client, but not the caller. */
+static void so_is_a_copy_of_one_that_was_written(void **state)
+{
+    const int64_t at = ilk__ring_clock_us(&ring);
+
+    (void)state;
+    commit_at(1, at);
+    ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
+                     ILK__CODE_WRITTEN, "i", at);
+    assert_int_equal(ILK__CODE_WRITTEN, ring_result.code);
+    ring_case_lose(&ring.servers[0]);
+    commit_at(1, at);
+    assert_true(ring_result.is_broken);
+}
+
+static void a_copy_whose_server_refuses_it_is_unsure(void **state)
+{
+    (void)state;
+    commit_on_one_server_without_reply();
+    commit_at(1, ilk__ring_clock_us(&ring));
+    ring_case_answer_error(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
+                           "OOM command not allowed");
+    assert_true(ring_result.is_broken);
+}
+
+static void one_that_its_server_refuses_at_once_is_not_written(void **state)
+{
+    (void)state;
+    commit_at(1, ilk__ring_clock_us(&ring));
+    ring_case_answer_error(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
+                           "OOM command not allowed");
+    assert_error("OOM command not allowed");
+}
+
+/* It waits for the end of another transaction, and the home of that one is away. */
+static void a_copy_that_cannot_go_on_is_unsure(void **state)
+{
+    char other[ID];
+
+    (void)state;
+    for (int i = 0; i == 0 || number_of(other) != 1; i++)
+        snprintf(other, sizeof other, "%032x-1234567890124", i);
+    for (int was_sent = 0; was_sent < 2; was_sent++) {
+        if (was_sent)
+            commit_on_one_server_without_reply();
+        ring_case_lose(&ring.servers[1]);
+        commit_at(1, ilk__ring_clock_us(&ring));
+        ring.store_requests->met_at = 1;
+        memcpy(ring.store_requests->other, other, sizeof other);
+        ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
+                         ILK__CODE_BUSY, "is", INT64_C(1), other);
+        if (was_sent)
+            assert_true(ring_result.is_broken);
+        else
+            assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
+    }
 }
 
 /* ---- time ---------------------------------------------------------------- */
@@ -309,7 +400,13 @@ int main(void)
         TEST(a_spoilt_timestamp_stays_with_its_key),
         TEST(one_that_was_executed_in_time_is_found),
         TEST(one_that_was_not_is_aborted),
-        TEST(without_a_reply_it_is_unsure),
+        TEST(without_a_reply_it_is_unsure_if_it_was_sent_in_time),
+        TEST(one_that_was_never_sent_is_not_written),
+        TEST(a_copy_that_cannot_be_sent_is_unsure),
+        TEST(so_is_a_copy_of_one_that_was_written),
+        TEST(a_copy_whose_server_refuses_it_is_unsure),
+        TEST(one_that_its_server_refuses_at_once_is_not_written),
+        TEST(a_copy_that_cannot_go_on_is_unsure),
         TEST(the_clock_is_that_of_the_fastest_server_and_not_this_one),
     };
 

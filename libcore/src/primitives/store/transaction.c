@@ -459,10 +459,20 @@ static ilk__act was_committed(ilk__op *op, const ilk__reply *reply)
     }
 }
 
+/* A server that refuses a copy, or cannot be reached with it, leaves it open whether an
+ * earlier one was executed. The gateway of a ring knows, and says ILK_ENOQUORUM only if none
+ * was (ring/ring_store.c). */
+static ilk__act commit_failed(ilk__op *op, ilk_status status)
+{
+    return ilk__op_end(op, op->retried && status != ILK_ENOQUORUM ? ILK_EUNKNOWN
+                                                                  : status);
+}
+
 static const ilk__op_type store_commit = {.name = "store_commit",
                                           .script = ILK__SCRIPT_STORE_COMMIT,
                                           .ask = ask_commit,
-                                          .reply = was_committed};
+                                          .reply = was_committed,
+                                          .failed = commit_failed};
 
 static void end_commit(ilk__request *request, ilk_status status)
 {
