@@ -100,12 +100,12 @@ static void read_all(struct processes *list, DIR *proc)
     struct dirent *entry;
     char name[NAME_MAX_LEN];
     pid_t parent;
-    int dir;
+    int at = dirfd(proc), dir;
 
-    while ((entry = readdir(proc)) != NULL) {
+    while (at >= 0 && (entry = readdir(proc)) != NULL) {
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
             continue;
-        dir = open_process(dirfd(proc), entry->d_name);
+        dir = open_process(at, entry->d_name);
         if (dir < 0)
             continue;
         if (read_stat(dir, name, &parent) && strcmp(name, WATCHER) != 0

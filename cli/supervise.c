@@ -21,7 +21,8 @@
 #include <sys/prctl.h>
 #endif
 
-enum { KEY_KILL_AFTER = CLI_KEY, KEY_ALONE, KEY_PARENT, KILL_AGAIN_MS = 50 };
+enum { KEY_KILL_AFTER = CLI_KEY, KEY_ALONE, KEY_PARENT };
+enum { KILL_AGAIN_MS = 50 };
 
 static const struct cli_option options[] = {
     {"kill-after", "TIME", "from TERM to KILL", KEY_KILL_AFTER, 0},

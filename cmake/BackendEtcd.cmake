@@ -78,24 +78,9 @@ function(ilk_add_etcd_client_test)
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/etcd_server.c)
     target_link_libraries(ct_etcd_client PRIVATE ilk_etcd_client)
 
-    set(fuzz ${PROJECT_SOURCE_DIR}/tests/fuzz)
-    set(source
-        ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_answers.c)
-    ilk_add_fuzz(fuzz_etcd_answers ${source} ${fuzz}/driver.c)
-    target_include_directories(fuzz_etcd_answers PRIVATE ${fuzz})
-    target_link_libraries(fuzz_etcd_answers PRIVATE ilk_etcd_client)
-    add_test(NAME fuzz_etcd_answers COMMAND ${ILK_TEST_LAUNCHER}
-        $<TARGET_FILE:fuzz_etcd_answers>
-        ${fuzz}/corpus_etcd_answers)
-    set_tests_properties(fuzz_etcd_answers PROPERTIES LABELS ut TIMEOUT 60)
-    add_dependencies(unit_tests fuzz_etcd_answers)
-    if(ILK_FUZZ)
-        ilk_add_fuzz(fuzzer_etcd_answers ${source})
-        target_include_directories(fuzzer_etcd_answers PRIVATE ${fuzz})
-        target_link_libraries(fuzzer_etcd_answers PRIVATE ilk_etcd_client)
-        target_link_options(fuzzer_etcd_answers PRIVATE -fsanitize=fuzzer)
-        add_dependencies(fuzzers fuzzer_etcd_answers)
-    endif()
+    ilk_add_store_fuzz(etcd_answers
+        ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_answers.c
+        ilk_etcd_client)
 endfunction()
 if(ILK_TESTS)
     ilk_add_etcd_client_test()

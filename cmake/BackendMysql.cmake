@@ -29,4 +29,6 @@ if(ILK_TESTS AND COMMAND ilk_add_test)
     target_compile_definitions(ct_mysql PRIVATE
         ILK_TEST_OBJECTS="$<TARGET_FILE_DIR:interlock_mysql>")
     add_dependencies(ct_mysql interlock_mysql)
+    ilk_add_store_fuzz(mysql_frames
+        ${PROJECT_SOURCE_DIR}/tests/backends/mysql/fuzz_mysql_frames.c)
 endif()

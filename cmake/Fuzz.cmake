@@ -34,3 +34,25 @@ foreach(source ${ilk_fuzz_targets})
         add_dependencies(fuzzers fuzzer_${noun})
     endif()
 endforeach()
+
+# ilk_add_store_fuzz(NOUN SOURCE LIBRARY...): a target that lies with a store's tests.
+# Its corpus is tests/fuzz/corpus_NOUN.
+function(ilk_add_store_fuzz noun source)
+    set(targets fuzz_${noun})
+    ilk_add_fuzz(fuzz_${noun} ${source} ${ilk_fuzz}/driver.c)
+    add_test(NAME fuzz_${noun} COMMAND ${ILK_TEST_LAUNCHER}
+        $<TARGET_FILE:fuzz_${noun}> ${ilk_fuzz}/corpus_${noun})
+    set_tests_properties(fuzz_${noun} PROPERTIES LABELS ut TIMEOUT 60)
+    add_dependencies(unit_tests fuzz_${noun})
+    if(ILK_FUZZ)
+        list(APPEND targets fuzzer_${noun})
+        ilk_add_fuzz(fuzzer_${noun} ${source})
+        target_link_options(fuzzer_${noun} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzzers fuzzer_${noun})
+    endif()
+    foreach(target ${targets})
+        target_include_directories(${target} PRIVATE ${ilk_fuzz}
+            ${PROJECT_SOURCE_DIR}/libcore/backends)
+        target_link_libraries(${target} PRIVATE ${ARGN})
+    endforeach()
+endfunction()

@@ -114,7 +114,8 @@ tier_core()
 
 build_asan()
 {
-    build_tree asan all -DCMAKE_BUILD_TYPE=Debug -DILK_WERROR=ON \
+    werror=$(strict cc) || return 1
+    build_tree asan all -DCMAKE_BUILD_TYPE=Debug "-DILK_WERROR=$werror" \
         -DILK_LUA=OFF -DILK_SANITIZE=address,undefined
 }
 
@@ -187,8 +188,9 @@ tier_valgrind()
 
 tier_clang()
 {
-    build_tree clang all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_WERROR=ON \
-        -DILK_LUA=OFF -DCMAKE_C_COMPILER=clang \
+    werror=$(strict clang) || return 1
+    build_tree clang all -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        "-DILK_WERROR=$werror" -DILK_LUA=OFF -DCMAKE_C_COMPILER=clang \
         -DCMAKE_CXX_COMPILER=clang++ || return 1
     ILK_TEST_PATIENCE=6 run_ctest clang ut || return 1
     if ! tidy '-bugprone-*,-cert-*,-concurrency-*,-performance-*' \

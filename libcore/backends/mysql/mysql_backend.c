@@ -12,11 +12,15 @@
  */
 #include "mysql_internal.h"
 
+#include "mysql_reads.h"
+
 #include "base/alloc.h"
+#include "base/environment.h"
 
 #include <interlock/client.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PORT = 3306, CONNECT_MS = 2000, REPLY_MS = 5000, DATABASE_MAX = 64 };
@@ -152,23 +156,58 @@ static void dispose(ilk__mysql *self)
     ilk__free(self);
 }
 
+static int reads_are_checked;
+
 /* mysql_init() would do it, but not for two threads at the same time. */
 static void begin_library(void)
 {
-    (void)mysql_library_init(0, NULL, NULL);
+    reads_are_checked =
+        mysql_library_init(0, NULL, NULL) == 0 && ilk__mysql_reads_begin();
+}
+
+/* The client library reads them also in a process with more rights than its caller,
+ * who could have it load code, or accept any certificate. */
+static ilk_status refuse_environment(ilk_error *err)
+{
+    static const char *const names[] = {
+        "LIBMYSQL_PLUGINS", "MARIADB_PLUGIN_DIR",
+        "MARIADB_TLS_DISABLE_PEER_VERIFICATION"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]) && !ilk__environment(names[i]))
+            return ilk__fail(
+                err, ILK_EINVAL,
+                "URL: mysql in a process with more rights than its "
+                "caller: unset %s, which libmariadb would obey",
+                names[i]);
+    return ILK_OK;
+}
+
+static ilk_status use_library(ilk_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const ilk_status st = refuse_environment(err);
+
+    if (st)
+        return st;
+    pthread_once(&once, begin_library);
+    return reads_are_checked
+               ? ILK_OK
+               : ilk__fail(err, ILK_ENOMEM, "libmariadb cannot begin");
 }
 
 static ilk_status open_mysql(void **out, ilk__gateway *gateway,
                              const ilk__url *url, int is_tls, ilk_error *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    ilk__mysql *self = ilk__calloc(1, sizeof *self);
-    ilk_status st;
+    ilk__mysql *self;
+    ilk_status st = use_library(err);
 
     *out = NULL;
+    if (st)
+        return st;
+    self = ilk__calloc(1, sizeof *self);
     if (!self)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    pthread_once(&once, begin_library);
     self->gateway = gateway;
     self->is_tls = is_tls;
     st = read_url(self, url, err);

@@ -8,6 +8,7 @@
  */
 #include "mysql_internal.h"
 #include "mysql_plugins.h"
+#include "mysql_reads.h"
 
 #include "base/alloc.h"
 #include "base/backoff.h"
@@ -32,6 +33,11 @@ enum {
     MARIADB_CONNECTION_KILLED = 1927,
     MYSQL_CLIENT_INACTIVE = 4031
 };
+
+/* The ways to log in. In plain text caching_sha2_password and sha256_password encrypt
+ * the password with any key that the server sends, so they need TLS. */
+#define METHODS "mysql_native_password,client_ed25519,"
+#define METHODS_OF_TLS METHODS "caching_sha2_password,sha256_password,"
 
 static void go_on(ilk__mysql_conn *conn);
 static void step(ilk__mysql_conn *conn, int events);
@@ -123,20 +129,23 @@ int ilk__mysql_conn_unsend(ilk__mysql_job *job)
     return 1;
 }
 
+static void put_back(ilk__mysql_conn *conn, ilk__mysql_job *job)
+{
+    job->next = conn->first;
+    if (!conn->first)
+        conn->last = &job->next;
+    conn->first = job;
+}
+
 /* Fail the jobs whose time is over or that must not be sent again, and with `all` those
- * that were never sent. done() may send new ones, which are not looked at. */
+ * that were never sent; but none that is executed. done() may send new ones, which are
+ * not looked at. */
 static void fail_jobs(ilk__mysql_conn *conn, int64_t now, int all)
 {
     ilk__mysql_job *job, *rest = conn->first;
 
     conn->first = NULL;
     conn->last = &conn->first;
-    job = conn->current;
-    conn->current = NULL;
-    if (job) {
-        job->next = rest;
-        rest = job;
-    }
     while (rest) {
         job = rest;
         rest = job->next;
@@ -166,13 +175,22 @@ ilk__mysql_conn *ilk__mysql_conn_new(ilk__mysql *self, int is_queue_conn)
     return conn;
 }
 
+/* Whether the library can send its good-bye without waiting for the server. */
+static int takes_more(MYSQL *mysql)
+{
+    struct pollfd one = {.fd = mysql_get_socket(mysql), .events = POLLOUT};
+
+    return poll(&one, 1, 0) == 1 && one.revents == POLLOUT;
+}
+
 static void close_library(ilk__mysql_conn *conn)
 {
     if (!conn->mysql)
         return;
     /* A call that is suspended ends here. Without a socket to write to, the
      * library cannot block. */
-    if (conn->waits_for || conn->state != ILK__MYSQL_READY)
+    if (conn->waits_for || conn->state != ILK__MYSQL_READY
+        || !takes_more(conn->mysql))
         mariadb_cancel(conn->mysql);
     mysql_close(conn->mysql);
     conn->mysql = NULL;
@@ -212,6 +230,9 @@ static void broken(ilk__mysql_conn *conn, int is_refused)
         conn->due = now + ILK__MYSQL_VALID_MS + ILK__MYSQL_LOCK_WAIT_MOST_MS;
     if (had_session)
         ilk__mysql_session_ended(conn);
+    if (conn->current)
+        put_back(conn, conn->current);
+    conn->current = NULL;
     fail_jobs(conn, now, is_refused);
 }
 
@@ -252,6 +273,13 @@ static void note_trouble(ilk__mysql_conn *conn)
     unsigned error = mysql_errno(conn->mysql);
     const char *word = status_word(error);
 
+    if (conn->frames.fault[0]) {
+        snprintf(self->trouble, sizeof self->trouble,
+                 "%s the database server at %s:%d sends %s", conn->frames.word,
+                 self->host, self->port, conn->frames.fault);
+        ilk__log(ILK__LOG_WARN, "mysql: %s", self->trouble);
+        return;
+    }
     if (strcmp(word, "ERR") == 0)
         word = "ILKDOWN";
     snprintf(self->trouble, sizeof self->trouble,
@@ -276,8 +304,10 @@ static void set_options(ilk__mysql_conn *conn)
     /* A server must not make its client read files or send a bare password. */
     mysql_options(conn->mysql, MYSQL_OPT_LOCAL_INFILE, &no_files);
     mysql_options(conn->mysql, MARIADB_OPT_RESTRICTED_AUTH,
-                  "mysql_native_password,caching_sha2_password,"
-                  "sha256_password,client_ed25519");
+                  self->is_tls ? METHODS_OF_TLS : METHODS);
+    /* Else it would begin as the server's greeting says. */
+    if (!self->is_tls)
+        mysql_options(conn->mysql, MYSQL_DEFAULT_AUTH, "mysql_native_password");
     mysql_options4(conn->mysql, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name",
                    "interlock");
     mysql_options(conn->mysql, MYSQL_OPT_SSL_ENFORCE,
@@ -321,11 +351,14 @@ static void connect_to(ilk__mysql_conn *conn, const struct addrinfo *addresses)
         return;
     }
     set_options(conn);
+    ilk__mysql_frames_begin(&conn->frames, METHODS);
     conn->state = ILK__MYSQL_CONNECTS;
     conn->library_due = ILK__FOREVER; /* until the next prepare() */
+    ilk__mysql_reads_check(conn->mysql, &conn->frames, conn->due);
     conn->waits_for = mysql_real_connect_start(
         &result, conn->mysql, conn->host, self->user, self->password,
         self->database, (unsigned)self->port, NULL, CLIENT_FOUND_ROWS);
+    ilk__mysql_reads_left();
     if (!conn->waits_for)
         step(conn, 0);
 }
@@ -361,6 +394,7 @@ static void dial(ilk__mysql_conn *conn)
                                       .user = self->user,
                                       .password = self->password,
                                       .database = self->database,
+                                      .methods = METHODS_OF_TLS,
                                       .port = self->port};
     ilk_error err = {0};
     MYSQL *mysql;
@@ -384,7 +418,8 @@ static void dialled(ilk__mysql_conn *conn)
 {
     int is_connected = 0;
 
-    conn->mysql = ilk__mysql_dial_result(conn->dial, &is_connected);
+    conn->mysql =
+        ilk__mysql_dial_result(conn->dial, &is_connected, &conn->frames);
     if (!conn->mysql)
         return;
     ilk__mysql_dial_free(conn->dial);
@@ -449,9 +484,12 @@ static void execute(ilk__mysql_conn *conn, ilk__mysql_job *job)
     conn->due = now + patience_of(conn, job);
     conn->state = ILK__MYSQL_QUERIES;
     conn->library_due = ILK__FOREVER;
+    ilk__mysql_frames_expect(&conn->frames);
+    ilk__mysql_reads_check(conn->mysql, &conn->frames, conn->due);
     conn->waits_for =
         mysql_real_query_start(&failed, conn->mysql, ilk__buf_data(&job->sql),
                                (unsigned long)ilk__buf_len(&job->sql));
+    ilk__mysql_reads_left();
     if (!conn->waits_for)
         step(conn, 0);
 }
@@ -510,14 +548,6 @@ static int is_to_repeat(ilk__mysql_conn *conn, ilk__mysql_job *job,
     return 1;
 }
 
-static void put_back(ilk__mysql_conn *conn, ilk__mysql_job *job)
-{
-    job->next = conn->first;
-    if (!conn->first)
-        conn->last = &job->next;
-    conn->first = job;
-}
-
 /* The statement has its result. */
 static void conclude(ilk__mysql_conn *conn, MYSQL_RES *rows)
 {
@@ -527,7 +557,7 @@ static void conclude(ilk__mysql_conn *conn, MYSQL_RES *rows)
         .error = mysql_errno(conn->mysql), .text = self->text, .rows = rows};
 
     conn->state = ILK__MYSQL_READY;
-    if (is_lost(result.error)) {
+    if (is_lost(result.error) || conn->frames.fault[0]) {
         note_trouble(conn);
         if (rows)
             mysql_free_result(rows);
@@ -571,7 +601,7 @@ static void keep_alive(int fd)
 
 static void connected(ilk__mysql_conn *conn, const MYSQL *result)
 {
-    if (!result) {
+    if (!result || conn->frames.fault[0]) {
         note_trouble(conn);
         broken(conn, 1);
         return;
@@ -586,42 +616,40 @@ static void connected(ilk__mysql_conn *conn, const MYSQL *result)
     go_on(conn);
 }
 
-/* Continue the library's call; when it has ended (waits_for 0), take its result. */
-static void step(ilk__mysql_conn *conn, int events)
+/* Continue the library's call. Returns the result's rows, if they are complete. */
+static MYSQL_RES *call_on(ilk__mysql_conn *conn, MYSQL **opened, int events)
 {
-    MYSQL *opened = conn->mysql;
     MYSQL_RES *rows = NULL;
     int failed = 0;
 
-    switch (conn->state) {
-    case ILK__MYSQL_CONNECTS:
-        if (conn->waits_for)
-            conn->waits_for =
-                mysql_real_connect_cont(&opened, conn->mysql, events);
-        else if (mysql_errno(conn->mysql))
-            opened = NULL;
-        if (!conn->waits_for)
-            connected(conn, opened);
-        return;
-    case ILK__MYSQL_QUERIES:
-        if (conn->waits_for)
-            conn->waits_for =
-                mysql_real_query_cont(&failed, conn->mysql, events);
-        if (conn->waits_for)
-            return;
-        if (mysql_errno(conn->mysql) || !mysql_field_count(conn->mysql)) {
-            conclude(conn, NULL);
-            return;
-        }
+    if (conn->state == ILK__MYSQL_CONNECTS && conn->waits_for)
+        conn->waits_for = mysql_real_connect_cont(opened, conn->mysql, events);
+    if (conn->state == ILK__MYSQL_QUERIES && conn->waits_for)
+        conn->waits_for = mysql_real_query_cont(&failed, conn->mysql, events);
+    else if (conn->state == ILK__MYSQL_STORES)
+        conn->waits_for = mysql_store_result_cont(&rows, conn->mysql, events);
+    if (conn->state == ILK__MYSQL_QUERIES && !conn->waits_for
+        && !mysql_errno(conn->mysql) && mysql_field_count(conn->mysql)) {
         conn->state = ILK__MYSQL_STORES;
         conn->waits_for = mysql_store_result_start(&rows, conn->mysql);
-        break;
-    case ILK__MYSQL_STORES:
-        conn->waits_for = mysql_store_result_cont(&rows, conn->mysql, events);
-        break;
-    default: return;
     }
-    if (!conn->waits_for)
+    return rows;
+}
+
+/* Continue the library's call; when it has ended (waits_for 0), take its result. */
+static void step(ilk__mysql_conn *conn, int events)
+{
+    MYSQL *opened = mysql_errno(conn->mysql) ? NULL : conn->mysql;
+    MYSQL_RES *rows;
+
+    ilk__mysql_reads_check(conn->mysql, &conn->frames, conn->due);
+    rows = call_on(conn, &opened, events);
+    ilk__mysql_reads_left();
+    if (conn->waits_for)
+        return;
+    if (conn->state == ILK__MYSQL_CONNECTS)
+        connected(conn, opened);
+    else
         conclude(conn, rows);
 }
 
@@ -638,10 +666,10 @@ void ilk__mysql_conn_begin(ilk__mysql_conn *conn)
         open_session(conn, now);
 }
 
-/* The time at which the first of its jobs gives up. */
+/* The time at which the first of the jobs that wait gives up. */
 static int64_t earliest_end(const ilk__mysql_conn *conn)
 {
-    int64_t end = conn->current ? conn->current->give_up_at : ILK__FOREVER;
+    int64_t end = ILK__FOREVER;
 
     for (const ilk__mysql_job *job = conn->first; job; job = job->next)
         end = ilk__sooner(end, job->give_up_at);
@@ -699,6 +727,7 @@ size_t ilk__mysql_conn_prepare(ilk__mysql_conn *conn, struct pollfd *fds,
     default: break;
     }
     *until = ilk__sooner(*until, conn->due);
+    *until = ilk__sooner(*until, earliest_end(conn));
     if (conn->waits_for & MYSQL_WAIT_TIMEOUT) {
         conn->library_due =
             ilk__deadline(mysql_get_timeout_value_ms(conn->mysql));
@@ -800,11 +829,13 @@ void ilk__mysql_conn_polled(ilk__mysql_conn *conn, const struct pollfd *fds,
             dialled(conn);
     } else if ((events = library_events(conn, revents, now)) != 0) {
         step(conn, events);
-        return;
     }
-    if (conn->state != ILK__MYSQL_READY && conn->state != ILK__MYSQL_CLOSED
-        && conn->due <= now)
+    if (conn->state == ILK__MYSQL_READY || conn->state == ILK__MYSQL_CLOSED)
+        return;
+    if (conn->due <= now)
         is_overdue(conn);
+    else if (conn->job_count && earliest_end(conn) <= now)
+        fail_jobs(conn, now, 0);
 }
 
 /* ---- the end ------------------------------------------------------------- */

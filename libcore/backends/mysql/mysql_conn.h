@@ -21,6 +21,7 @@
 #define ILK__MYSQL_CONN_H
 
 #include "mysql_dial.h"
+#include "mysql_frames.h"
 
 #include "base/buf.h"
 #include "net/resolve.h"
@@ -71,6 +72,7 @@ struct ilk__mysql_job {
     ilk__register_name *register_name; /* or NULL */
     ilk__register_change change;
     int may_have_run; /* an earlier statement for the change had no result */
+    int rounds;       /* of statements for the change */
 };
 
 typedef enum ilk__mysql_conn_state {
@@ -100,7 +102,8 @@ struct ilk__mysql_conn {
     int pause_ms;
     ilk__resolve *resolve;
     ilk__mysql_dial *dial;
-    unsigned address; /* the index of the one to try */
+    ilk__mysql_frames frames; /* what the server sends */
+    unsigned address;         /* the index of the one to try */
     char host[80]; /* that one, as numbers: the library reads it again while it
                       connects */
     ilk__mysql_job *current; /* that is executed, or was when it broke */

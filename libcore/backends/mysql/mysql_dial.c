@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mysql_dial.c -- connects and logs in over TLS, in a thread of its own. */
 #include "mysql_dial.h"
+#include "mysql_reads.h"
 
 #include "base/alloc.h"
 #include "base/cancel.h"
@@ -9,10 +10,12 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { STACK_BYTES = 512 * 1024 };
@@ -23,6 +26,8 @@ struct ilk__mysql_dial {
     pid_t pid;         /* of the process in which the thread runs */
     ilk__pollable wakeup;
     MYSQL *mysql; /* NULL: the caller has it */
+    ilk__mysql_frames frames;
+    atomic_int socket; /* a second descriptor for it, -1: none yet */
     int is_connected;
     int64_t until;
     char *host, *user, *password, *database;
@@ -30,7 +35,7 @@ struct ilk__mysql_dial {
 };
 
 /* Of the thread that connects; the library's hook has no argument for it. */
-static _Thread_local int64_t deadline;
+static _Thread_local ilk__mysql_dial *dialling;
 
 static void unref(ilk__mysql_dial *dial)
 {
@@ -44,12 +49,25 @@ static void unref(ilk__mysql_dial *dial)
     ilk__free(dial->host);
     ilk__free(dial->user);
     ilk__free(dial->database);
+    if (atomic_load(&dial->socket) >= 0)
+        close(atomic_load(&dial->socket));
     ilk__pollable_close(&dial->wakeup);
     ilk__free(dial);
 }
 
-/* The library's hook, in place of a poll() that may have no end. Its handshake waits in
- * recv() as well, at most for the library's own connect timeout. */
+/* The handshake waits in recv() for each piece of it, so a server that sends it byte by
+ * byte could keep the thread. The caller shuts the socket down by this descriptor. */
+static void note_socket(my_socket fd, int is_next)
+{
+    const int noted = atomic_load(&dialling->socket);
+
+    if (noted < 0)
+        atomic_store(&dialling->socket, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    else if (is_next && dup2(fd, noted) >= 0) /* of the next address */
+        (void)fcntl(noted, F_SETFD, FD_CLOEXEC);
+}
+
+/* The library's hook, in place of a poll() that may have no end. */
 static int wait_for_socket(my_socket fd, my_bool is_read, int timeout_ms)
 {
     struct pollfd one = {.fd = fd, .events = is_read ? POLLIN : POLLOUT};
@@ -57,8 +75,9 @@ static int wait_for_socket(my_socket fd, my_bool is_read, int timeout_ms)
     int ready;
 
     (void)timeout_ms;
+    note_socket(fd, !is_read);
     do {
-        left = deadline - ilk__now_ms();
+        left = dialling->until - ilk__now_ms();
         if (left <= 0) {
             errno = ETIMEDOUT;
             return 0;
@@ -78,13 +97,15 @@ static void *thread_main(void *arg)
     ilk__mysql_dial *dial = arg;
     int cancelling = ilk__cancel_disable();
 
-    deadline = dial->until;
+    dialling = dial;
     set_hook(dial->mysql, wait_for_socket);
+    ilk__mysql_reads_check(dial->mysql, &dial->frames, dial->until);
     dial->is_connected =
         mysql_real_connect(dial->mysql, dial->host, dial->user, dial->password,
                            dial->database, (unsigned)dial->port, NULL,
                            CLIENT_FOUND_ROWS)
         != NULL;
+    ilk__mysql_reads_left();
     set_hook(dial->mysql, NULL);
     ilk__cancel_restore(cancelling);
     atomic_store(&dial->done, 1);
@@ -121,6 +142,8 @@ ilk_status ilk__mysql_dial_start(ilk__mysql_dial **out, MYSQL *mysql,
     }
     dial->mysql = mysql;
     dial->until = until;
+    ilk__mysql_frames_begin(&dial->frames, target->methods);
+    atomic_init(&dial->socket, -1);
     dial->wakeup.fds[0] = dial->wakeup.fds[1] = -1;
     dial->pid = getpid();
     atomic_init(&dial->owners, 1);
@@ -149,13 +172,15 @@ int ilk__mysql_dial_fd(const ilk__mysql_dial *dial)
     return ilk__pollable_fd(&dial->wakeup);
 }
 
-MYSQL *ilk__mysql_dial_result(ilk__mysql_dial *dial, int *connected)
+MYSQL *ilk__mysql_dial_result(ilk__mysql_dial *dial, int *connected,
+                              ilk__mysql_frames *frames)
 {
     MYSQL *mysql = dial->mysql;
 
     if (!atomic_load(&dial->done))
         return NULL;
     *connected = dial->is_connected;
+    *frames = dial->frames;
     dial->mysql = NULL;
     return mysql;
 }
@@ -169,6 +194,8 @@ void ilk__mysql_dial_free(ilk__mysql_dial *dial)
     if (dial->pid != getpid()) {
         atomic_store(&dial->owners, 1);
         dial->mysql = NULL;
+    } else if (!atomic_load(&dial->done) && atomic_load(&dial->socket) >= 0) {
+        (void)shutdown(atomic_load(&dial->socket), SHUT_RDWR);
     }
     unref(dial);
 }

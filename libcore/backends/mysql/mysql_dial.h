@@ -11,7 +11,7 @@
 #ifndef ILK__MYSQL_DIAL_H
 #define ILK__MYSQL_DIAL_H
 
-#include "base/error.h"
+#include "mysql_frames.h"
 
 #include <mysql.h>
 
@@ -20,6 +20,7 @@ typedef struct ilk__mysql_dial ilk__mysql_dial;
 /* To where, and as whom. All texts are copied. */
 typedef struct ilk__mysql_target {
     const char *host, *user, *password, *database;
+    const char *methods; /* to log in; not copied */
     int port;
 } ilk__mysql_target;
 
@@ -33,9 +34,11 @@ ilk_status ilk__mysql_dial_start(ilk__mysql_dial **out, MYSQL *mysql,
 int ilk__mysql_dial_fd(const ilk__mysql_dial *dial);
 
 /* The connection, or with *connected 0 the one that has the error; it belongs to the
- * caller. NULL: not ready yet. */
-MYSQL *ilk__mysql_dial_result(ilk__mysql_dial *dial, int *connected);
+ * caller. `frames` is what its server has sent. NULL: not ready yet. */
+MYSQL *ilk__mysql_dial_result(ilk__mysql_dial *dial, int *connected,
+                              ilk__mysql_frames *frames);
 
+/* Ends the connection if it is not ready, and with it the thread. */
 void ilk__mysql_dial_free(ilk__mysql_dial *dial); /* NULL is ignored */
 
 #endif

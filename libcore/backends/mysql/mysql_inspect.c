@@ -15,7 +15,7 @@
 
 #define ROW_COLUMNS                                                            \
     "token,who,fence,since DIV 1000,"                                          \
-    "IF(token='',-1,CEIL((until-{now})/1000)),version,value"
+    "IF(token='',-1,CEIL((until-{now})/1000)),version,LEFT(value,65536)"
 
 /* The sessions in the wait queue, as far as this user may see them: its own. One whose
  * wait has ended shows its statement for a moment longer, in another state. */

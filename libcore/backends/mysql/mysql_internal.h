@@ -69,9 +69,10 @@ typedef struct ilk__mysql_name {
     int64_t look_at;          /* the next look of the first waiter at the row */
     int64_t enter_at;         /* the next GET_LOCK, after one that has failed */
     int enter_pause_ms;       /* the last pause before it */
-    int64_t again_at;         /* of releases without a result */
-    int64_t observe_at;       /* ILK__FOREVER: nobody observes */
-    ilk__mysql_job *reading;  /* for observers */
+    int free_pause_ms; /* the last one after a free row that was not to be had */
+    int64_t again_at;  /* of releases without a result */
+    int64_t observe_at;      /* ILK__FOREVER: nobody observes */
+    ilk__mysql_job *reading; /* for observers */
     int has_seen, seen_leads;
     int64_t seen_fence, seen_version;
     char lock[ILK__MYSQL_QUEUE_LOCK];
@@ -87,6 +88,7 @@ typedef struct ilk__mysql_entry {
     int leaves;       /* leave() was called */
     int leaves_queue; /* left() follows when its session is out of the queue */
     int was_release_lost; /* one had no answer, and may have released */
+    int inserts;          /* of the row, since it was last seen */
     int64_t granted_at;
 } ilk__mysql_entry;
 

@@ -13,20 +13,26 @@
 #include <string.h>
 
 enum {
-    SETTINGS,
-    ISOLATION,
-    VARIABLES,
-    SESSION,
-    PREVIOUS,
+    SETTINGS = 0,
+    ISOLATION = 1,
+    VARIABLES = 2,
+    SESSION = 3,
+    PREVIOUS = 4,
     TABLE = ILK__MYSQL_STEP_TABLE,
-    CREATE,
-    COLUMNS,
-    READY,
-    CLOCK,                  /* instead of SESSION, where that has failed */
+    CREATE = TABLE + 1,
+    COLUMNS = TABLE + 2,
+    READY = TABLE + 3,
+    CLOCK = TABLE + 4 /* instead of SESSION, where that has failed */
+};
+
+enum {
     MARIADB_LEAST = 100002, /* several locks by GET_LOCK in one session */
     MYSQL_LEAST = 50705,
     PREVIOUS_WAIT_S = 1
 };
+
+/* Microseconds; replies have numbers below 2^53. */
+#define TIME_MOST (INT64_C(1) << 53)
 
 #define COLUMN_NAMES                                                           \
     "kind,name,token,who,fence,until,since,session,released,version,value"
@@ -150,6 +156,20 @@ static void lack_sessions(ilk__mysql *self)
     self->lacks_sessions = 1;
 }
 
+/* Compare the server's time with ours; 0: it has refused the server. */
+static int take_clock(ilk__mysql_conn *conn, const ilk__mysql_row *row,
+                      unsigned column)
+{
+    const int64_t now_us = ilk__mysql_number(row, column, -1);
+
+    if (now_us <= 0 || now_us > TIME_MOST) {
+        refuse(conn, "ILKINVALID", "the server's time is none");
+        return 0;
+    }
+    conn->self->clock_us = now_us - ilk__now_ms() * 1000;
+    return 1;
+}
+
 /* Whether the server, or a proxy before it, has no GET_LOCK for this user. That lasts,
  * as other errors do not. */
 static int is_unsupported(unsigned error)
@@ -181,8 +201,8 @@ static void took_session(ilk__mysql *self, ilk__mysql_job *job,
      * in another: then the connection id is not that of the login. */
     if (ilk__mysql_number(&row, 0, 0) != (int64_t)conn->thread_id)
         lack_sessions(self);
-    self->clock_us = ilk__mysql_number(&row, 2, 0) - ilk__now_ms() * 1000;
-    conn->step = conn->previous[0] ? PREVIOUS : TABLE;
+    if (take_clock(conn, &row, 2))
+        conn->step = conn->previous[0] ? PREVIOUS : TABLE;
 }
 
 static void took_clock(ilk__mysql *self, ilk__mysql_job *job,
@@ -190,10 +210,9 @@ static void took_clock(ilk__mysql *self, ilk__mysql_job *job,
 {
     ilk__mysql_row row = ilk__mysql_next_row(result->rows);
 
-    if (!is_good(job->on, result))
-        return;
-    self->clock_us = ilk__mysql_number(&row, 0, 0) - ilk__now_ms() * 1000;
-    job->on->step = TABLE;
+    (void)self;
+    if (is_good(job->on, result) && take_clock(job->on, &row, 0))
+        job->on->step = TABLE;
 }
 
 static void killed(ilk__mysql *self, ilk__mysql_job *job,

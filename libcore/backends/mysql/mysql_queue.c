@@ -332,7 +332,19 @@ void ilk__mysql_queue_adjust(ilk__mysql *self, ilk__mysql_name *name)
 
 /* ---- looking ------------------------------------------------------------- */
 
-static int64_t pause_until(const ilk__mysql *self, const ilk__mysql_name *name,
+/* The first of the wait queue found the row free, and did not get it: another one was
+ * faster, or the server changes nothing. */
+static int64_t next_free_pause(ilk__mysql_name *name)
+{
+    const int pause = 2 * name->free_pause_ms;
+
+    name->free_pause_ms = pause < SOON_MS               ? SOON_MS
+                          : pause < ILK__MYSQL_GRACE_MS ? pause
+                                                        : ILK__MYSQL_GRACE_MS;
+    return name->free_pause_ms;
+}
+
+static int64_t pause_until(const ilk__mysql *self, ilk__mysql_name *name,
                            int64_t left_ms)
 {
     int64_t pause = left_ms < 0 ? ILK__MYSQL_GRACE_MS
@@ -341,8 +353,10 @@ static int64_t pause_until(const ilk__mysql *self, const ilk__mysql_name *name,
 
     if (self->lacks_sessions)
         return ILK__MYSQL_POLL_MS;
+    if (left_ms >= 0)
+        name->free_pause_ms = 0;
     if (name->has_queue_lock) {
-        pause = left_ms < 0 ? SOON_MS : left_ms;
+        pause = left_ms < 0 ? next_free_pause(name) : left_ms;
         most = ILK__MYSQL_HEAD_MS;
     } else if (!name->queue_conn) {
         most = ILK__MYSQL_HEAD_MS;

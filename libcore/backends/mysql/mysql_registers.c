@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "gateway/change_history.h"
 
+#include <interlock/register.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,9 @@
 enum {
     NAMES_MOST = 200,
     CHANGES_MOST = 21, /* that the column takes */
-    MEMORY_US = 60000000
+    MEMORY_US = 60000000,
+    ROUNDS_MOST = 16,
+    INSERTS_MOST = 4
 };
 
 /* Replies have numbers below 2^53, and a next version must fit as well. */
@@ -110,7 +113,8 @@ static const char *error_of(const ilk__mysql_result *result)
 
 /* ---- rows ------------------------------------------------------------------ */
 
-#define COLUMNS "version,token='v',value"
+/* One byte of a value that is too long shows that. */
+#define COLUMNS "version,token='v',LEFT(value,65537)"
 
 enum { VERSION, HAS_VALUE, VALUE, HISTORY, NOW };
 
@@ -126,6 +130,8 @@ static const char *parse(ilk__register_state *out, const ilk__mysql_row *row)
     out->has_value = ilk__mysql_number(row, HAS_VALUE, 0) == 1;
     if (out->has_value)
         out->value = ilk__mysql_text(row, VALUE);
+    if (out->value.len > ILK_REGISTER_VALUE_MAX)
+        return "WRONGTYPE the row's value is longer than that of a register";
     return NULL;
 }
 
@@ -198,8 +204,10 @@ static ilk__mysql_job *next_job(const ilk__mysql_job *job,
     ilk__mysql_job *next = job_for(job->register_name, &job->change,
                                    job->request, job->give_up_at, done);
 
-    if (next)
+    if (next) {
         next->may_have_run = job->may_have_run;
+        next->rounds = job->rounds;
+    }
     return next;
 }
 
@@ -215,7 +223,7 @@ static void go_on(ilk__mysql *self, ilk__mysql_job *job)
 {
     ilk__mysql_job *next;
 
-    if (ilk__now_ms() >= job->give_up_at) {
+    if (ilk__now_ms() >= job->give_up_at || ++job->rounds > ROUNDS_MOST) {
         end_change(job, "ILKDOWN the row changes too often");
         return;
     }
@@ -312,6 +320,8 @@ static void was_compared(ilk__mysql *self, ilk__mysql_job *job,
         end_found(job, done);
     else if (!ilk__register_fits(change, &state))
         end_refused(job, &state, row.at && has_forgotten(&row));
+    else if (!row.at && job->rounds >= INSERTS_MOST)
+        end_change(job, "ERR the database does not keep the row of the name");
     else if (!row.at)
         insert_row(self, job);
     else

@@ -23,7 +23,7 @@
 #include <mysqld_error.h>
 #include <string.h>
 
-enum { AGAIN_MS = 250 };
+enum { AGAIN_MS = 250, INSERTS_MOST = 4 };
 
 /* ---- names and entries --------------------------------------------------- */
 
@@ -275,6 +275,8 @@ static void granted(ilk__mysql *self, ilk__contender *contender,
     entry->may_hold = 1;
     entry->generation = on->generation;
     entry->granted_at = ilk__now_ms();
+    entry->inserts = 0;
+    name->free_pause_ms = 0;
     if (name->queue_conn == on)
         name->has_queue_lock = 0; /* it belongs to the hold */
     if (entry->leaves) {
@@ -437,6 +439,11 @@ static void insert_row(ilk__mysql *self, ilk__contender *contender,
         ilk__contender_failed(contender, no_memory);
 }
 
+/* Each time it was inserted, it was not there afterwards. */
+static const ilk__mysql_result keeps_no_row = {
+    .error = ER_KEY_NOT_FOUND,
+    .text = "ERR the database does not keep the row of the name"};
+
 static void found_busy(ilk__mysql *self, ilk__mysql_job *job,
                        const ilk__mysql_result *result)
 {
@@ -458,9 +465,13 @@ static void found_busy(ilk__mysql *self, ilk__mysql_job *job,
     }
     row = ilk__mysql_next_row(result->rows);
     if (!row.at && !is_bad(result)) {
-        insert_row(self, contender, on);
+        if (entry->inserts++ < INSERTS_MOST)
+            insert_row(self, contender, on);
+        else
+            failed_to_take(self, contender, &keeps_no_row);
         return;
     }
+    entry->inserts = 0;
     report_busy(self, contender, ilk__mysql_number(&row, 0, -1));
 }
 

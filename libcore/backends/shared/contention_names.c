@@ -227,7 +227,7 @@ void ilk__contention_inspected(ilk__contended *seen,
 
 /* ---- break --------------------------------------------------------------- */
 
-enum { BREAK_TOKEN, BREAK_ID = 4 };
+enum { BREAK_TOKEN = 0, BREAK_ID = 4 };
 
 static uint64_t mark_of_break(const ilk__gateway_request *request)
 {

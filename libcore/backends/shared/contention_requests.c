@@ -169,10 +169,11 @@ enum {
     ACQUIRE_GRANT,
     ACQUIRE_LIMIT,
     ACQUIRE_PERMITS,
-    ACQUIRE_SEMAPHORE_LIMIT,
-    CAMPAIGN_VALUE = 10,
-    CAMPAIGN_IDENTITY
+    ACQUIRE_SEMAPHORE_LIMIT
 };
+
+/* Of a campaign, behind ACQUIRE_LIMIT. */
+enum { CAMPAIGN_VALUE = ACQUIRE_LIMIT + 1, CAMPAIGN_IDENTITY };
 
 typedef struct numbers {
     int64_t lease_ms, floor, liveness_ms, grant_ms, permits, limit;

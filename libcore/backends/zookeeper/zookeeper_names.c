@@ -292,7 +292,7 @@ static int fill(ilk__queue_entry *entries, const ilk__zk_name *name,
         if (!node)
             continue;
         entries[i].own =
-            ((own_node *)(void *)((char *)node - offsetof(own_node, by_node)))
+            ((own_node *)((char *)node - offsetof(own_node, by_node)))
                 ->contender;
         entries[i].number =
             ((const ilk__zk_entry *)entries[i].own->at_store)->czxid;

@@ -3,8 +3,10 @@
  * cancel.h -- no function of the library is a cancellation point.
  *
  * pthread_cancel() would end a thread inside of poll() or send(), while it
- * leads the lane or holds a mutex, and the whole client would stop. So each
- * call of a function that POSIX names a cancellation point is guarded:
+ * leads the lane or holds a mutex, and the whole client would stop. And since
+ * glibc 2.41 it sends a signal to a thread in which cancellation is enabled, which
+ * ends whatever system call the thread sleeps in. So each call of a function that
+ * POSIX names a cancellation point, and each one that sleeps, is guarded:
  *
  *     int cancelling = ilk__cancel_disable();
  *

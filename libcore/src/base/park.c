@@ -11,6 +11,7 @@
  */
 #include "park.h"
 
+#include "cancel.h"
 #include "clock.h"
 
 #include <errno.h>
@@ -27,7 +28,6 @@
 #include <linux/futex.h>
 #else
 #define ILK__PIPE 1
-#include "cancel.h"
 #include "descriptor.h"
 
 #include <poll.h>
@@ -67,7 +67,9 @@ void ilk__parker_destroy(ilk__parker *parker)
  * Sleep while there is no permit. 0: check the permit again; else an errno.
  * There is always a timeout: the kernel restarts a futex wait without one after
  * a handler that was installed with SA_RESTART, and nobody would notice the
- * signal.
+ * signal. Cancellation is disabled, although this is no cancellation point: since
+ * glibc 2.41 pthread_cancel() sends a thread in which it is enabled a signal, which
+ * would end the wait.
  */
 static int await_wakeup(ilk__parker *parker, int64_t deadline)
 {
@@ -76,9 +78,11 @@ static int await_wakeup(ilk__parker *parker, int64_t deadline)
     struct {
         long sec, nsec; /* as SYS_futex reads it, also if time_t has 64 bits */
     } left = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
+    int cancelling = ilk__cancel_disable();
     long rc = syscall(SYS_futex, &parker->permit, FUTEX_WAIT_PRIVATE, 0, &left,
                       NULL, 0);
 
+    ilk__cancel_restore(cancelling);
     return rc == 0 || errno == EAGAIN ? 0 : errno;
 }
 

@@ -103,7 +103,7 @@ ilk_status ilk__client_accept_name(const ilk_client *client, const void *name,
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* What the URL says goes before the options. */
+/* The URL goes before the options. */
 static ilk_status check_outage(ilk_client *client, ilk_error *err)
 {
     ilk_client_opts *opts = &client->opts;

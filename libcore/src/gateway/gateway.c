@@ -106,9 +106,11 @@ void ilk__gateway_wake(ilk__gateway *gateway)
 static struct pollfd *room_for(ilk__gateway *gateway, size_t count)
 {
     size_t len = count * sizeof(struct pollfd);
+    void *room;
 
     ilk__buf_drop(&gateway->polled, ilk__buf_len(&gateway->polled));
-    return (struct pollfd *)(void *)ilk__buf_reserve(&gateway->polled, len);
+    room = ilk__buf_reserve(&gateway->polled, len);
+    return room;
 }
 
 /* The wake-up descriptor and those of the sessions; returns how many. */

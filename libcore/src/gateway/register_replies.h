@@ -68,9 +68,9 @@ void ilk__register_reply_misuse(ilk__gateway_request *request);
 
 /* The arguments of register_wait. */
 enum {
-    ILK__REGISTER_WAIT_ENTRY,
-    ILK__REGISTER_WAIT_CLIENT,
-    ILK__REGISTER_WAIT_LIVENESS,
+    ILK__REGISTER_WAIT_ENTRY = 0,
+    ILK__REGISTER_WAIT_CLIENT = 1,
+    ILK__REGISTER_WAIT_LIVENESS = 2,
     ILK__REGISTER_WAIT_KNOWN = 5
 };
 

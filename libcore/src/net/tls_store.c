@@ -108,6 +108,7 @@ static ilk_status load(ilk__tls_store *store, const ilk__url *url,
 ilk_status ilk__tls_store_open(SSL **out, const ilk__url *url, ilk_error *err)
 {
     ilk__tls_store *store = url->tls;
+    void *owner = (void *)(uintptr_t)url;
     ilk_status st;
 
     pthread_mutex_lock(&store->mutex);
@@ -116,7 +117,7 @@ ilk_status ilk__tls_store_open(SSL **out, const ilk__url *url, ilk_error *err)
         if (*out == NULL)
             st = ilk__fail(err, ILK_ENOMEM, "no memory for TLS");
         else
-            SSL_set_app_data(*out, (void *)(uintptr_t)url);
+            SSL_set_app_data(*out, owner);
         if (st == ILK_OK && store->session != NULL && store->port == url->port
             && strcmp(store->host, url->host) == 0)
             (void)SSL_set_session(*out, store->session); /* or without it */

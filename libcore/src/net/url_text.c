@@ -45,7 +45,7 @@ int64_t ilk__text_duration(ilk__span s, int64_t max)
     static const struct {
         const char *name;
         int64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", INT64_C(60) * 1000}};
     ilk__span unit = s;
     int64_t number;
 

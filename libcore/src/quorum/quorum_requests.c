@@ -75,10 +75,11 @@ enum {
     ACQUIRE_FLOOR,
     ACQUIRE_ENTRY,
     ACQUIRE_CLIENT,
-    ACQUIRE_BARGE,
-    CAMPAIGN_VALUE = 10, /* behind the liveness, the grant and the limit */
-    CAMPAIGN_IDENTITY
+    ACQUIRE_BARGE
 };
+
+/* Behind the liveness, the grant and the limit. */
+enum { CAMPAIGN_VALUE = 10, CAMPAIGN_IDENTITY };
 
 /* A repeated request: the attempt goes on, and its reply goes to this request. */
 static void ask_once_more(ilk__attempt *attempt, ilk__gateway_request *request)

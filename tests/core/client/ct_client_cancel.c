@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_client_cancel.c -- pthread_cancel() in and between calls of the library.
  */
-/* link: -Wl,--wrap=poll,--wrap=read,--wrap=write,--wrap=send,--wrap=recv,--wrap=connect,--wrap=close,--wrap=getrandom,--wrap=open,--wrap=openat,--wrap=nanosleep,--wrap=waitpid,--wrap=pthread_join */
+/* link: -Wl,--wrap=poll,--wrap=read,--wrap=write,--wrap=send,--wrap=recv,--wrap=connect,--wrap=close,--wrap=getrandom,--wrap=open,--wrap=openat,--wrap=nanosleep,--wrap=waitpid,--wrap=pthread_join,--wrap=syscall */
 #include "lock_thread.h"
 #include "started.h"
 
@@ -16,6 +16,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
 
 enum { FOLLOWERS = 4 };
 
@@ -67,6 +72,22 @@ WRAP(int, nanosleep, (const struct timespec *pause, struct timespec *left),
      (pause, left))
 WRAP(pid_t, waitpid, (pid_t pid, int *status, int flags), (pid, status, flags))
 WRAP(int, pthread_join, (pthread_t thread, void **out), (thread, out))
+
+#ifdef __linux__
+
+/* Since glibc 2.41 a futex, too, is left where cancelling is enabled. */
+long __real_syscall(long number, long a, long b, long c, long d, long e,
+                    long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e,
+                    long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    if (number == SYS_futex && (b & FUTEX_CMD_MASK) == FUTEX_WAIT)
+        meet("futex");
+    return __real_syscall(number, a, b, c, d, e, f);
+}
+
+#endif
 
 /* Call it, watched. */
 static void call(ilk_status expected, ilk_status got)
