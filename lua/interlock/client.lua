@@ -104,6 +104,8 @@ local Client = {
 ---@class interlock.ClientOptions
 ---@field connect_timeout_ms number? to connect and log in; default 2000, embedded 10000
 ---@field reply_timeout_ms number? to wait for one reply; default 5000
+---@field outage_ms number? to try again while the server cannot be reached; 0 for one
+---  attempt; default connect_timeout_ms, with sentinels and for a cluster 15000
 ---@field label string? shown by inspection; default host:pid
 ---@field listen string? replicas to receive wake-ups from too, "host:port,..."
 ---@field lazy boolean? connect at the first call; default false
@@ -113,6 +115,7 @@ local Client = {
 local rules = {
   connect_timeout_ms = { "duration" },
   reply_timeout_ms = { "duration" },
+  outage_ms = { "duration", zero = core.ILK_CLIENT_NO_OUTAGE_WAIT },
   label = { "string" },
   listen = { "string" },
   lazy = { "flag", core.ILK_CLIENT_LAZY, when = true },

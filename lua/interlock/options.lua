@@ -3,6 +3,7 @@
 --
 -- A rule defines what an option may be and where its value is stored:
 --     { "duration" }                 whole milliseconds above 0, same name
+--     { "duration", zero = bit }     the same, and 0, which sets the bit
 --     { "string" }                   a string without NUL, same name
 --     { "bytes", least = n }         a string of n bytes or more, same name,
 --                                    and its length; not kept by the record
@@ -15,10 +16,14 @@ local options = {}
 
 local checks = {}
 
-function checks.duration(record, key, _, value)
+function checks.duration(record, key, rule, value)
+  if rule.zero and value == 0 then
+    record.flags = record.flags + rule.zero
+    return nil
+  end
   local usable = type(value) == "number" and value > 0 and value < 2 ^ 53
   if not usable or value % 1 ~= 0 then
-    return "whole milliseconds, more than 0"
+    return rule.zero and "whole milliseconds" or "whole milliseconds, more than 0"
   end
   record[key] = math.ceil(value) -- an integer, where Lua has them
 end

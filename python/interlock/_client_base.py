@@ -72,6 +72,7 @@ class ClientBase(ProcessBound):
         listen: str | None,
         connect_timeout: Seconds | None,
         reply_timeout: Seconds | None,
+        outage_timeout: Seconds | None,
         protocol: int | None,
         embedded: bool,
         lazy: bool,
@@ -82,12 +83,16 @@ class ClientBase(ProcessBound):
         lib.ilk_client_opts_init(opts, ffi.sizeof(opts[0]))
         opts.connect_timeout_ms = _ffi.lease_ms(connect_timeout, "connect_timeout")
         opts.reply_timeout_ms = _ffi.lease_ms(reply_timeout, "reply_timeout")
+        if outage_timeout is not None:
+            opts.outage_ms = _ffi.milliseconds(outage_timeout, "outage_timeout")
+            if opts.outage_ms == 0:
+                opts.flags |= lib.ILK_CLIENT_NO_OUTAGE_WAIT
         opts.label = shown
         opts.listen = replicas
         if protocol not in (None, 2, 3):
             raise errors.InvalidError(f"protocol must be 2 or 3, got {protocol!r}")
         opts.protocol = protocol or 0
-        opts.flags = (
+        opts.flags |= (
             lib.ILK_CLIENT_TICK  # the system may deliver a signal to another thread
             | (lib.ILK_CLIENT_LAZY if lazy else 0)
             | (0 if embedded else lib.ILK_CLIENT_NO_EMBEDDED)

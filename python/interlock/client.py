@@ -37,6 +37,7 @@ def connect(
     listen: str | None = None,
     connect_timeout: Seconds | None = None,
     reply_timeout: Seconds | None = None,
+    outage_timeout: Seconds | None = None,
     protocol: int | None = None,
     embedded: bool = True,
     lazy: bool = False,
@@ -56,14 +57,19 @@ def connect(
     ``"host:port,..."``: the client receives wake-ups and signals from them too, so
     that a broken connection loses none. ``connect_timeout``, by default 2 and with an
     embedded server 10, and ``reply_timeout``, by default 5, are in seconds.
-    ``protocol`` is RESP 2 or 3, by default 3 with a fallback to 2.
+    ``outage_timeout`` is how long calls without a limit of their own try again while the
+    server cannot be reached, by default as long as ``connect_timeout``, with sentinels and
+    for a cluster 15 s. A number bounds all calls, waits and this one included; 0 makes each
+    fail at its first attempt. ``protocol`` is RESP 2 or 3, by default 3 with a fallback
+    to 2.
 
     >>> with connect(url) as client:
     ...     client.ping()
     True
 
     Raises: InvalidError for a malformed URL or option, ConnectionError, AuthError,
-    TimeoutError. Blocks: at most ``connect_timeout``. Thread: any thread.
+    TimeoutError. Blocks: at most ``connect_timeout``, or ``outage_timeout`` if that is
+    longer. Thread: any thread.
     """
     return Client(
         url,
@@ -71,6 +77,7 @@ def connect(
         listen=listen,
         connect_timeout=connect_timeout,
         reply_timeout=reply_timeout,
+        outage_timeout=outage_timeout,
         protocol=protocol,
         embedded=embedded,
         lazy=lazy,
@@ -93,6 +100,7 @@ class Client(ClientBase, Primitives):
         listen: str | None = None,
         connect_timeout: Seconds | None = None,
         reply_timeout: Seconds | None = None,
+        outage_timeout: Seconds | None = None,
         protocol: int | None = None,
         embedded: bool = True,
         lazy: bool = False,
@@ -103,6 +111,7 @@ class Client(ClientBase, Primitives):
             listen=listen,
             connect_timeout=connect_timeout,
             reply_timeout=reply_timeout,
+            outage_timeout=outage_timeout,
             protocol=protocol,
             embedded=embedded,
             lazy=lazy,

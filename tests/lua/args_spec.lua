@@ -68,6 +68,9 @@ local wrong = {
   { "a lease of half a millisecond for one acquire", function()
     lock:acquire(0, 1000.5)
   end, "ttl_ms.*whole" },
+  { "an outage that is no whole number", function()
+    interlock.connect("redis://h", { lazy = true, outage_ms = 0.5 })
+  end, "outage_ms.*whole milliseconds.*0.5" },
   { "a lease in words", function()
     client:lock("x", { ttl_ms = "10s" })
   end, "ttl_ms.*got 10s" },

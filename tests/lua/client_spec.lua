@@ -77,6 +77,7 @@ describe("a client", function()
       label = "till-7",
       connect_timeout_ms = 500,
       reply_timeout_ms = 500,
+      outage_ms = 0,
       protocol = 2,
     }))
     local name = support.name()

@@ -48,19 +48,25 @@ async def test_connecting_to_nobody_and_with_nonsense(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("url", "given", "expected"),
+    ("url", "given", "outage", "expected"),
     [
-        ("redis://h", None, 2),
-        ("redis://h", 0.3, 0.3),
-        ("redis://h?connect_timeout_ms=300", None, 0.3),
-        ("redis://h?reply_timeout_ms=9&connect_timeout_ms=300", 7, 0.3),
-        ("embedded:///tmp/x", None, 10),
-        ("embedded:///tmp/x", 3, 3),
-        ("embedded:///tmp/x?connect_timeout_ms=300", None, 0.3),
+        ("redis://h", None, None, 2),
+        ("redis://h", 0.3, None, 0.3),
+        ("redis://h?connect_timeout_ms=300", None, None, 0.3),
+        ("redis://h?reply_timeout_ms=9&connect_timeout_ms=300", 7, None, 0.3),
+        ("embedded:///tmp/x", None, None, 10),
+        ("embedded:///tmp/x", 3, None, 3),
+        ("embedded:///tmp/x?connect_timeout_ms=300", None, None, 0.3),
+        ("redis://h", None, 5, 5),
+        ("redis://h", 3, 0, 3),
+        ("redis://h?outage=4s", None, 5, 4),
+        ("redis://h?label=x&outage=2500ms", 0.3, None, 2.5),
+        ("redis://h?outage=1m&connect_timeout_ms=300", None, None, 60),
+        ("redis://h?outage=0", 0.3, 9, 0.3),
     ],
 )
-def test_the_limit_for_connecting_is_the_cores(url, given, expected):
-    assert aio.client.connect_limit(url, given) == expected
+def test_the_limit_for_connecting_is_the_cores(url, given, outage, expected):
+    assert aio.client.connect_limit(url, given, outage) == expected
 
 
 @on_every_loop

@@ -36,6 +36,7 @@ def test_times_out_of_range_are_invalid(client, name, value):
         lambda: client.lock(name, foreign_poll=value),
         lambda: client.ping(value),
         lambda: interlock.connect(lazy=True, connect_timeout=value),
+        lambda: interlock.connect(lazy=True, outage_timeout=value),
     ):
         with pytest.raises(interlock.InvalidError) as caught:
             call()

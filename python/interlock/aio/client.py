@@ -35,21 +35,27 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT = 2.0  # seconds, the default of the core
 START_TIMEOUT = 10.0  # the same for an embedded server, which may have to be started
+UNITS = {"ms": 0.001, "s": 1, "m": 60}  # of `outage` in a URL
 
 
-def connect_limit(url: str, given: Seconds | None) -> Seconds:
+def connect_limit(url: str, given: Seconds | None, outage: Seconds | None) -> Seconds:
     """Return how long connecting may take, by the rules of the core, which has no getter.
 
-    ``url`` is the one in use. Its query goes before the argument of connect().
+    ``url`` is the one in use. Its query goes before the arguments of connect().
 
     Blocks: no. Thread: any thread.
     """
+    in_query = re.search(r"[?&]outage=(\d+)(ms|s|m)?", url)
+    if in_query is not None:
+        outage = int(in_query[1]) * UNITS[in_query[2] or "s"]
     in_query = re.search(r"[?&]connect_timeout_ms=(\d+)", url)
     if in_query is not None:
-        return int(in_query[1]) / 1000
-    if given is not None:
-        return given
-    return START_TIMEOUT if url.startswith("embedded:") else CONNECT_TIMEOUT
+        limit: Seconds = int(in_query[1]) / 1000
+    elif given is not None:
+        limit = given
+    else:
+        limit = START_TIMEOUT if url.startswith("embedded:") else CONNECT_TIMEOUT
+    return max(_ffi.as_float(limit), _ffi.as_float(outage or 0))
 
 
 class Client(ClientBase, Primitives):
@@ -67,6 +73,7 @@ class Client(ClientBase, Primitives):
         listen: str | None = None,
         connect_timeout: Seconds | None = None,
         reply_timeout: Seconds | None = None,
+        outage_timeout: Seconds | None = None,
         protocol: int | None = None,
         embedded: bool = True,
     ) -> None:
@@ -76,11 +83,12 @@ class Client(ClientBase, Primitives):
             listen=listen,
             connect_timeout=connect_timeout,
             reply_timeout=reply_timeout,
+            outage_timeout=outage_timeout,
             protocol=protocol,
             embedded=embedded,
             lazy=True,
         )
-        self._connect_timeout = connect_limit(self.url, connect_timeout)
+        self._connect_timeout = connect_limit(self.url, connect_timeout, outage_timeout)
         self._driver = _driver.current(self._handle)
         self._driver.on_notification = self._on_notification
         self._buffer = NotificationBuffer(self)
@@ -325,6 +333,7 @@ def connect(
     listen: str | None = None,
     connect_timeout: Seconds | None = None,
     reply_timeout: Seconds | None = None,
+    outage_timeout: Seconds | None = None,
     protocol: int | None = None,
     embedded: bool = True,
     lazy: bool = False,
@@ -349,6 +358,7 @@ def connect(
         listen=listen,
         connect_timeout=connect_timeout,
         reply_timeout=reply_timeout,
+        outage_timeout=outage_timeout,
         protocol=protocol,
         embedded=embedded,
     )
