@@ -16,6 +16,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
+
+#include <stdio.h>
 
 extern const ilk__backend ilk__etcd_backend;
 
@@ -117,8 +120,33 @@ static void call(void *self, ilk__gateway_request *request)
         ilk__contention_call(store->contention, request);
 }
 
+int ilk__etcd_may_end_leases(const char *version)
+{
+    int major = 0, minor = 0, patch = 0;
+
+    if (sscanf(version, "%4d.%4d.%4d", &major, &minor, &patch) != 3)
+        return 0;
+    return major == 3
+           && (minor < 4 || (minor == 4 && patch < 31)
+               || (minor == 5 && patch < 13));
+}
+
+static void warn_of_version(ilk__etcd_store *store, const char *version)
+{
+    if (store->is_warned || !ilk__etcd_may_end_leases(version))
+        return;
+    store->is_warned = 1;
+    ilk__log(ILK__LOG_WARN,
+             "etcd: version %.20s may end leases that are renewed when its "
+             "leader was frozen or overloaded, so two may hold; 3.4.31, 3.5.13 "
+             "and 3.6 do not",
+             version);
+}
+
 static void has_status(ilk__etcd_step *step, const ilk__etcd_answer *answer)
 {
+    if (!step->store->is_closing && !answer->status)
+        warn_of_version(step->store, answer->version);
     if (step->store->is_closing)
         ilk__gateway_break(step->request);
     else if (answer->status)

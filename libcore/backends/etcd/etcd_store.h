@@ -178,7 +178,14 @@ struct ilk__etcd_store {
     int64_t due;             /* the next timer of names and entries */
     int64_t report_revision; /* of the list that is reported */
     int is_closing;
+    int is_warned; /* of the server's version */
 };
+
+/* ---- etcd.c ---------------------------------------------------------------- */
+
+/* A member of this version that led, was frozen and is thawed may end leases that are
+ * renewed at the present leader. */
+int ilk__etcd_may_end_leases(const char *version);
 
 /* ---- etcd_keys.c ----------------------------------------------------------- */
 

@@ -32,6 +32,15 @@ static void nap(int ms)
     nanosleep(&pause, NULL);
 }
 
+static atomic_int warnings;
+
+static void count_warning(void *user, int32_t level, const char *text)
+{
+    (void)user;
+    if (level == ILK_LOG_WARN && strstr(text, "may end leases"))
+        atomic_fetch_add(&warnings, 1);
+}
+
 /* Two clients with a lock each. */
 typedef struct pair {
     ilk_client *client, *other;
@@ -71,6 +80,31 @@ static const char *keys(const char *prefix)
 }
 
 /* ---- keys ---------------------------------------------------------------- */
+
+static void a_client_warns_once_of_a_version_that_ends_leases(void **state)
+{
+    const char *version = strstr(ctl(10, "endpoint status"), ", 3.");
+    const int is_faulty = version
+                          && (!strncmp(version, ", 3.4.2", 7)
+                              || !strncmp(version, ", 3.5.1,", 8));
+    ilk_client *client;
+
+    (void)state;
+    atomic_store(&warnings, 0);
+    assert_status(
+        ILK_OK, ilk_log_set_callback(count_warning, NULL, ILK_LOG_WARN, &err));
+    client = open_etcd();
+    for (int i = 0; i < 3; i++) {
+        ilk_lock *lock = open_lock(client, "warned");
+
+        assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+        assert_status(ILK_OK, ilk_lock_release(lock, &err));
+        ilk_lock_free(lock);
+    }
+    ilk_client_free(client);
+    assert_status(ILK_OK, ilk_log_set_callback(NULL, NULL, ILK_LOG_WARN, &err));
+    assert_int_equal(is_faulty, atomic_load(&warnings));
+}
 
 static void names_with_slashes_are_names_of_their_own(void **state)
 {
@@ -989,6 +1023,7 @@ static void many_waits_need_no_more_connections(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_client_warns_once_of_a_version_that_ends_leases),
         cmocka_unit_test(names_with_slashes_are_names_of_their_own),
         cmocka_unit_test(only_exact_shapes_contend),
         cmocka_unit_test(a_key_is_used_again),

@@ -705,6 +705,21 @@ static void a_lease_may_last_for_ever(void **state)
     assert_in_range(r.numbers[0], 1, 2000);
 }
 
+static void versions_that_may_end_leases_are_known(void **state)
+{
+    static const char *const faulty[] = {"3.3.27", "3.4.0", "3.4.23",
+                                         "3.4.30", "3.5.0", "3.5.12"},
+                             *const mended[] = {"3.4.31", "3.4.40", "3.5.13",
+                                                "3.5.30", "3.6.0",  "4.0.0",
+                                                "",       "unknown"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof faulty / sizeof faulty[0]; i++)
+        assert_true(ilk__etcd_may_end_leases(faulty[i]));
+    for (size_t i = 0; i < sizeof mended / sizeof mended[0]; i++)
+        assert_false(ilk__etcd_may_end_leases(mended[i]));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -719,6 +734,7 @@ int main(void)
         TEST(a_join_is_repeated_under_its_key),
         TEST(a_lease_that_is_over_wakes_nobody),
         TEST(a_lease_may_last_for_ever),
+        TEST(versions_that_may_end_leases_are_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
