@@ -118,16 +118,26 @@ static void print_line(const ilk_leader *leader)
     putchar('\n');
 }
 
+/* Milliseconds that --wait leaves: 0 still prints the present state. */
+static int64_t left_to_observe(const struct cli_hold *hold, int64_t began)
+{
+    int64_t left = hold->wait_ms - (cli_now_ms() - began);
+
+    return hold->wait_ms < 0 ? -1 : left < 0 ? 0 : left;
+}
+
 static int observe(const struct cli_hold *hold)
 {
     struct observing observing = {NULL, NULL};
+    const int64_t began = cli_now_ms();
     ilk_error err = {0, ""};
     ilk_status st = ilk_election_observe(&observing.observer, hold->handle,
                                          ILK_OBSERVE_VACANT, &err);
     int status;
 
     while (st == ILK_OK) {
-        st = cli_wait(hold->client, next_leader, &observing, -1, &err);
+        st = cli_wait(hold->client, next_leader, &observing,
+                      left_to_observe(hold, began), &err);
         if (st != ILK_OK)
             break;
         if (hold->as_json)
@@ -138,6 +148,8 @@ static int observe(const struct cli_hold *hold)
         if (fflush(stdout) != 0)
             break; /* main() reports that */
     }
+    if (st == ILK_EBUSY || st == ILK_ETIMEOUT)
+        st = ILK_OK; /* --wait is over */
     status = st == ILK_EINTR ? cli_signals_status(cli_signals_ending())
              : st != ILK_OK  ? cli_fail(st, &err)
                              : CLI_OK;
@@ -187,7 +199,8 @@ const struct cli_command cli_elect = {
         "\n"
         "--observe prints a line for the present state and for each\n"
         "change: the term and 'vacant', or the term, 'led', the leader\n"
-        "and its value, with tabs between them.\n",
+        "and its value, with tabs between them. It ends after --wait,\n"
+        "with --wait 0 after the present state.\n",
     .options = options,
     .run = run,
     .in_order = 1,

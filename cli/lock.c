@@ -82,10 +82,11 @@ const struct cli_command cli_lock = {
     .summary = "Run CMD while holding the lock NAME.",
     .about =
         "CMD finds INTERLOCK_NAME, INTERLOCK_TOKEN and INTERLOCK_FENCE in its\n"
-        "environment. Signals are passed on to it. The lock is held until CMD\n"
-        "and all that it has started have ended. When it is lost they get\n"
-        "SIGTERM, and SIGKILL after --kill-after; on Linux CMD dies with\n"
-        "interlock. Options may stand before and after NAME.\n"
+        "environment, and the URL of --url in INTERLOCK_URL. Signals are\n"
+        "passed on to it. The lock is held until CMD and all that it has\n"
+        "started have ended. When it is lost they get SIGTERM, and SIGKILL\n"
+        "after --kill-after; on Linux CMD dies with interlock. Options may\n"
+        "stand before and after NAME.\n"
         "\n"
         "Without CMD the token and the fence are printed, and the lock is\n"
         "held until standard input ends or a signal comes.\n"

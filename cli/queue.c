@@ -101,6 +101,21 @@ static int size(struct cli_queue *with)
     return CLI_OK;
 }
 
+/* Say that requeue has left some. It has done its work even if this fails. */
+static void note_the_dead(struct cli_queue *with)
+{
+    ilk_queue_info *info = NULL;
+    int64_t dead = 0;
+
+    if (ilk_queue_inspect(&info, with->queue, NULL) == ILK_OK)
+        dead = ilk_queue_info_get(info, ILK_QUEUE_N_DEAD);
+    ilk_queue_info_free(info);
+    if (dead > 0)
+        cli_note("%" PRId64 " messages are still dead; --count says how many "
+                 "become ready again",
+                 dead);
+}
+
 static int requeue(struct cli_queue *with)
 {
     ilk_error err = {0, ""};
@@ -111,6 +126,7 @@ static int requeue(struct cli_queue *with)
     if (st != ILK_OK)
         return cli_fail(st, &err);
     print_count(with, count);
+    note_the_dead(with);
     return CLI_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -71,7 +72,8 @@ int cli_exit_status(ilk_status status)
 {
     switch (status) {
     case ILK_OK: return CLI_OK;
-    case ILK_EINVAL: return CLI_USAGE;
+    case ILK_EINVAL:
+    case ILK_EUNSUPPORTED: return CLI_USAGE;
     case ILK_EDIFFERS:
     case ILK_ETYPE: return CLI_DATA;
     case ILK_ENOMEM:
@@ -117,6 +119,11 @@ int cli_connect(const struct cli_args *args, ilk_client **out)
 
     ilk_client_opts_init(&opts, sizeof opts);
     opts.flags = ILK_CLIENT_TICK; /* a signal just before a wait is seen */
+    /* CMD, and what it starts, is on the same server without saying so again. */
+    if (args->url && setenv("INTERLOCK_URL", args->url, 1) != 0) {
+        cli_say("setenv: %s", strerror(errno));
+        return CLI_SYSTEM;
+    }
     st = ilk_client_open(out, args->url, &opts, &err);
 
     /* A server that does not answer in time is one we cannot reach. */

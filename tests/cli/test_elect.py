@@ -115,6 +115,19 @@ def fields(observer):
     return observer.stdout.readline().decode().rstrip("\n").split("\t")
 
 
+def test_observe_ends_after_its_wait(shell, name):
+    leader = shell.start("elect", name, *LEAD)
+    term = term_of(leader)
+
+    now = shell.run("elect", name, "--observe", "--wait", "0")
+    soon = shell.run("elect", name, "--observe", "--wait", "100ms")
+
+    for done in (now, soon):
+        assert done.returncode == 0, done.stderr
+        (line,) = done.stdout.decode().splitlines()
+        assert line.split("\t")[:2] == [str(term), "led"]
+
+
 def test_observe_follows_the_leaders(shell, name):
     observer = shell.start("elect", name, "--observe")
     assert fields(observer) == ["0", "vacant"]

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """`interlock lock`: exit statuses, environment, waiting, and the lock itself."""
 
+import json
 import os
 import signal
 import subprocess
 import time
 
 import pytest
-from shell import wait_until
+from shell import find_program, wait_until
 
 
 def test_exit_status_is_that_of_the_command(shell, name):
@@ -206,6 +207,19 @@ def test_unreachable_server_is_69(shell, name, tmp_path):
 
     assert (done.returncode, done.stdout) == (69, b"")
     assert done.stderr.count(b"\n") == 1
+
+
+def test_the_command_is_on_the_same_server(shell, server, name, tmp_path):
+    inner = 'interlock inspect "$INTERLOCK_NAME" --json'
+    script = f"PATH={os.path.dirname(find_program())}:$PATH; {inner}"
+    file = tmp_path / "url"
+    file.write_text(server.url)
+
+    for option in (("--url", server.url), ("--url-file", str(file))):
+        words = ("lock", name, *option, "--", "sh", "-c", script)
+        done = shell.run(*words, env={**shell.env, "INTERLOCK_URL": ""})
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["state"] == "held"
 
 
 def test_url_option_wins_over_the_environment(shell, name, tmp_path):

@@ -76,6 +76,20 @@ def test_the_dead_are_looked_at_put_back_and_thrown_away(shell, name):
     assert words(shell, "len", name) == b"0\n"
 
 
+def test_requeue_says_how_many_stay_dead(shell, name):
+    for number in range(3):
+        words(shell, "push", name, str(number))
+        token = json.loads(words(shell, "reserve", name, "--json"))["token"]
+        words(shell, "bury", name, token)
+
+    some = shell.run("queue", "requeue", name, "--count", "2")
+    rest = shell.run("queue", "requeue", name)
+
+    assert (some.stdout, rest.stdout) == (b"2\n", b"1\n")
+    assert some.stderr.startswith(b"interlock: 1 messages are still dead")
+    assert rest.stderr == b""
+
+
 def test_a_consumer_that_waits_gets_what_comes(shell, server, name):
     consumer = shell.start("queue", "pop", name, "--timeout", "forever")
     wait_until(

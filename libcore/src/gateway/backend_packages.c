@@ -61,7 +61,7 @@ ilk_status ilk__backend_is_missing(const char *store, ilk_error *err)
     return ilk__fail(
         err, ILK_EUNSUPPORTED,
         "built without %s: install %s (Debian's names) and build "
-        "again, or set INTERLOCK_BACKENDS to the directory of "
+        "again; or moved: set INTERLOCK_BACKENDS to the directory of "
         "libinterlock-%s.so",
         store, packages ? packages->to_build : "its client library", store);
 }

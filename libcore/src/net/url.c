@@ -153,8 +153,9 @@ static ilk_status parse_scheme(ilk__url *url, ilk__span *rest,
     return ilk__fail(err, ILK_EINVAL,
                      "URL: it must begin with redis://, rediss://, valkey://, "
                      "valkeys://, unix://, embedded://, redis+sentinel://, "
-                     "rediss+sentinel://, redis+cluster:// or "
-                     "rediss+cluster://");
+                     "rediss+sentinel://, redis+cluster://, "
+                     "rediss+cluster://, etcd://, zookeeper://, mysql:// or "
+                     "mariadb://");
 }
 
 /* Flags of the query: the same servers, behind another backend. */
