@@ -450,6 +450,8 @@ void ilk__quorum_count_call(ilk__quorum_node *node);
 void ilk__quorum_count_reply(ilk__quorum_node *node, const ilk__node_call *call,
                              const ilk__reply *reply);
 ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node);
+/* When a node that waits votes, as far as is known; ilk__now_ms()'s time. */
+int64_t ilk__quorum_votes_at(const ilk__quorum_node *node);
 /* Let other threads read what was counted, and the nodes' states. */
 void ilk__quorum_publish(ilk__quorum *quorum);
 /* Any thread. */

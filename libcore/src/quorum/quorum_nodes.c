@@ -122,12 +122,19 @@ size_t ilk__quorum_count_votes(const ilk__quorum *quorum)
     return count;
 }
 
-static const char *reason_of(const ilk__quorum_node *node)
+static void write_reason(const ilk__quorum_node *node, char *out, size_t room)
 {
+    const int64_t left = ilk__quorum_votes_at(node) - ilk__now_ms();
+
     if (ilk__quorum_state_of(node) == ILK_NODE_WAITING)
-        return "it was started or wiped, and waits until all earlier "
-               "leases have ended";
-    return node->why.code ? node->why.msg : "it has not been reached yet";
+        snprintf(out, room,
+                 "it was started or wiped, and votes in %lld s, when all "
+                 "earlier leases have ended",
+                 left > 0 ? (long long)(left + 999) / 1000 : 1LL);
+    else
+        snprintf(out, room, "%s",
+                 node->why.code ? node->why.msg
+                                : "it has not been reached yet");
 }
 
 /* A node that takes no part, if possible one that has failed. */
@@ -150,6 +157,7 @@ void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
                            char out[ILK_ERROR_MAX])
 {
     const ilk__quorum_node *missing = find_missing(quorum);
+    char reason[ILK_ERROR_MAX];
     int len;
 
     if (quorum->twice[0]) {
@@ -160,12 +168,14 @@ void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
         snprintf(out, ILK_ERROR_MAX, "%s %zu of %zu nodes vote, and %zu must; ",
                  word, ilk__quorum_count_votes(quorum), quorum->count,
                  ilk__quorum_majority(quorum));
-    if (missing)
+    if (missing) {
+        write_reason(missing, reason, sizeof reason);
         snprintf(out + len, ILK_ERROR_MAX - (size_t)len, "%.60s:%d: %.120s",
-                 missing->url.host, missing->url.port, reason_of(missing));
-    else
+                 missing->url.host, missing->url.port, reason);
+    } else {
         snprintf(out + len, ILK_ERROR_MAX - (size_t)len,
                  "too few of them replied to this request");
+    }
 }
 
 /* ---- calls --------------------------------------------------------------- */

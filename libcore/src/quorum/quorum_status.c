@@ -89,6 +89,13 @@ static int waits(const ilk__quorum_node *node)
     return node->calls.connection.up && member->known && !member->is_member;
 }
 
+int64_t ilk__quorum_votes_at(const ilk__quorum_node *node)
+{
+    const ilk__member *member = &node->quorum->members.nodes[node->number];
+
+    return member->is_first ? member->first_at : member->from;
+}
+
 ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node)
 {
     if (ilk__quorum_takes_part(node))
@@ -122,7 +129,6 @@ static void publish_registers(ilk_node_stats *stats,
 static void publish_node(ilk__quorum_status *status, ilk__quorum_node *node)
 {
     const ilk__quorum *quorum = node->quorum;
-    const ilk__member *member = &quorum->members.nodes[node->number];
     ilk_node_stats *out = &status->nodes[node->number];
 
     publish_registers(&node->stats, node);
@@ -130,8 +136,7 @@ static void publish_node(ilk__quorum_status *status, ilk__quorum_node *node)
     out->state = (int32_t)ilk__quorum_state_of(node);
     out->connects = node->calls.connection.traffic.connects
                     + node->messages.connection.traffic.connects;
-    status->votes_at[node->number] =
-        member->is_first ? member->first_at : member->from;
+    status->votes_at[node->number] = ilk__quorum_votes_at(node);
     if (quorum->twice[0])
         snprintf(out->error, sizeof out->error, "%s", quorum->twice);
     else if (node->why.code)
