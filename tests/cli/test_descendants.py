@@ -140,18 +140,31 @@ def test_no_descendants_leaves_a_daemon_alone(shell, server, name):
     os.kill(pid, signal.SIGKILL)
 
 
-def test_an_embedded_server_is_no_descendant(shell, name, tmp_path):
+@pytest.fixture
+def default_server(shell, tmp_path):
+    """An environment with an embedded server of its own, and that one's directory."""
+    tmp_path.chmod(0o700)
+    env = {**shell.env, "XDG_RUNTIME_DIR": str(tmp_path)}
+    return {**env, "INTERLOCK_URL": "embedded://"}, tmp_path / "interlock"
+
+
+def first_user(shell, name):
+    """A script for CMD that is the first to need the embedded server."""
+    hold = f"lock {name} -- sh -c 'echo up; read line'"
+    return f"INTERLOCK_URL= '{shell.program}' {hold}"
+
+
+def test_an_embedded_server_is_no_descendant(shell, name, default_server):
     """CMD is the first to need it, and another program goes on using it."""
-    url = f"embedded://{tmp_path}/home"
-    env = {**shell.env, "INTERLOCK_URL": url}
-    inner = f"'{shell.program}' lock {name} -- sh -c 'echo up; read line'"
+    env, _ = default_server
     outer = shell.start(
-        *("lock", name, "--url", shell.server.url, "--", "sh", "-c", inner),
+        *("lock", name, "--url", shell.server.url),
+        *("--", "sh", "-c", first_user(shell, name)),
         env=env,
         stdin=subprocess.PIPE,
     )
     assert outer.stdout.readline() == b"up\n"
-    user = shell.hold(f"{name}.2", "--url", url)
+    user = shell.hold(f"{name}.2", env=env)
 
     outer.communicate(b"\n", timeout=20)
 
@@ -162,22 +175,21 @@ def test_an_embedded_server_is_no_descendant(shell, name, tmp_path):
 
 
 def test_an_embedded_server_that_is_not_found_at_first_is_looked_for_again(
-    shell, name, tmp_path
+    shell, name, default_server
 ):
     """No signal comes for a look that went wrong in the moment of CMD's end."""
-    home, away = tmp_path / "home", tmp_path / "away"
-    url = f"embedded://{home}"
-    inner = f"'{shell.program}' lock {name} -- sh -c 'echo up; read line'; exit 0"
+    env, home = default_server
+    away = home.with_name("away")
     outer = shell.start(
         *("lock", name, "--url", shell.server.url, "--ttl", "10m"),
-        *("--", "sh", "-c", inner),
-        env={**shell.env, "INTERLOCK_URL": url},
+        *("--", "sh", "-c", first_user(shell, name) + "; exit 0"),
+        env=env,
         stdin=subprocess.PIPE,
     )
     assert outer.stdout.readline() == b"up\n"
     children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text()
     command = next(pid for pid in children.split() if name_of(pid) == "sh")
-    user = shell.hold(f"{name}.2", "--url", url)
+    user = shell.hold(f"{name}.2", env=env)
     home.rename(away)
     outer.stdin.write(b"\n")
     outer.stdin.flush()

@@ -145,7 +145,7 @@ def test_a_move_that_fails_says_where_to_go_on(shell):
 
     done = shell.run("kv", "move", "--resume", word)
 
-    assert (done.returncode, done.stdout) == (64, b"")
+    assert (done.returncode, done.stdout) == (70, b"")
     assert b"kv_move: no progress" in done.stderr
     assert f"go on there with --resume {word}\n".encode() in done.stderr
     done = shell.run("kv", "move", "--resume", word, "--quiet")
