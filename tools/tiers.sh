@@ -505,3 +505,17 @@ tier_versions()
     export ILK_OLDER ILK_RAISED
     run_pytest -n "$slots" tests/versions
 }
+
+# The README's commands on bare machines of other releases. What could not be shown is
+# named, with the reason.
+tier_bare()
+{
+    run_with '^bare: [^pF]' '^bare: (passed|FAILED)|^not shown' \
+        ./tests/bare/run.sh "$root/build/bare"
+    status=$?
+    [ $status -eq 77 ] || return $status
+    sed -n 's/^not shown: //p' "$tier_log" >"$tier_result.skipped"
+    while read -r reason; do
+        skip "NOT SHOWN on a bare machine: $reason"
+    done <"$tier_result.skipped"
+}
