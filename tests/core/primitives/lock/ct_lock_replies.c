@@ -31,6 +31,7 @@ static int come(void **state)
     (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = PATIENCE_MS;
+    opts.connect_timeout_ms = patience(2000);
     assert_status(ILK_OK, ilk_client_open(&client, between.url, &opts, &err));
     lock = open_lock(client, "warm");
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));

@@ -204,6 +204,20 @@ static void a_queue_of_a_thousand_is_served(void **state)
     free_elsewhere(held);
 }
 
+/* A busy machine takes its time for the last reply of thousands. */
+static int patient_setup(void **state)
+{
+    ilk_client_opts opts;
+    ilk_error err = {0};
+
+    if (server_setup(state) != 0)
+        return -1;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = patience(5000);
+    assert_status(ILK_OK, ilk_client_open(&client, fx.unix_url, &opts, &err));
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,5 +229,5 @@ int main(void)
         cmocka_unit_test(a_queue_of_a_thousand_is_served),
     };
 
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
+    return cmocka_run_group_tests(tests, patient_setup, client_teardown);
 }
