@@ -47,7 +47,7 @@ set(ilk_etcd_client_sources
     ${ilk_etcd}/etcd_client_calls.c ${ilk_etcd}/etcd_client_errors.c
     ${ilk_etcd}/etcd_client_renewals.c ${ilk_etcd}/etcd_client_requests.c
     ${ilk_etcd}/etcd_client_watches.c ${ilk_etcd}/grpc_conn.c
-    ${ilk_etcd}/grpc_frame.c
+    ${ilk_etcd}/grpc_frame.c ${ilk_etcd}/http_frames.c
     ${PROJECT_SOURCE_DIR}/libcore/backends/shared/store_socket.c)
 add_library(ilk_etcd_client STATIC EXCLUDE_FROM_ALL
     ${ilk_etcd_client_sources} ${ilk_etcd_generated}/etcd.pb.c)

@@ -276,6 +276,7 @@ static void drop_connection(ilk__etcd *client)
     client->login_stream = NULL;
     client->watch_stream = NULL;
     client->connected = 0;
+    client->revision = 0;
     client->has_fd = 0;
     client->login = ILK__ETCD_LOGIN_NEEDED;
     drop_token(client);

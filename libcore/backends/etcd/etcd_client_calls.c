@@ -330,6 +330,7 @@ static ilk_status send_call(ilk__etcd *client, ilk__etcd_call *call)
     call->stream->owner = call;
     call->stream->kind = ILK__ETCD_STREAM_UNARY;
     call->sent_at = ilk__now_ms();
+    call->revision = client->revision;
     ilk__etcd_move(&client->sent, &call->link);
     return ILK_OK;
 }
@@ -363,6 +364,28 @@ static void failed(ilk__etcd *client, ilk__etcd_call *call,
     ilk__etcd_end_call(call, failure, NULL);
 }
 
+/* A transaction sees all that answers before its sending have shown. A server of which
+ * that is not true is left, or its older answers would be asked for again and again. */
+static ilk_status check_revision(ilk__etcd *client, const ilk__etcd_call *call,
+                                 const ilk__etcd_answer *answer)
+{
+    char text[ILK_ERROR_MAX];
+
+    if (call->kind != ILK__ETCD_CALL_TXN && call->kind != ILK__ETCD_CALL_DELETE)
+        return ILK_OK;
+    if (answer->revision >= call->revision) {
+        if (answer->revision > client->revision)
+            client->revision = answer->revision;
+        return ILK_OK;
+    }
+    snprintf(text, sizeof text,
+             "etcd at %.80s went back from revision %lld to %lld",
+             ilk__grpc_conn_where(client->conn), (long long)call->revision,
+             (long long)answer->revision);
+    ilk__etcd_leave_endpoint(client, text);
+    return ILK_EREPLY;
+}
+
 static void answered(ilk__etcd *client, ilk__etcd_call *call, ilk__span message)
 {
     ilk__grpc_stream *stream = call->stream;
@@ -371,13 +394,16 @@ static void answered(ilk__etcd *client, ilk__etcd_call *call, ilk__span message)
     ilk__etcd_failure failure;
     ilk_status st = kinds[call->kind].read(message, &parts, &answer);
 
+    if (st == ILK_OK)
+        st = check_revision(client, call, &answer);
     client->rtt_ms = ilk__now_ms() - call->sent_at;
     /* The callback gets texts that point into the stream. */
     call->stream = NULL;
     if (st) {
         ilk__etcd_fail_with(&failure, st, 1,
-                            st == ILK_ENOMEM
-                                ? "no memory for etcd's answer"
+                            st == ILK_ENOMEM ? "no memory for etcd's answer"
+                            : client->leaves
+                                ? client->leaving.msg
                                 : "etcd's answer makes no sense, or has too "
                                   "many keys");
         ilk__etcd_end_call(call, &failure, NULL);

@@ -101,6 +101,7 @@ typedef struct ilk__etcd_call {
     int64_t deadline;
     int logins; /* repeated after a login */
     int may_repeat, was_repeated;
+    int64_t revision; /* TXN, DELETE: the answer's is no earlier one */
     ilk__grpc_stream *stream;
     ilk__etcd_done done;
     void *owner;
@@ -168,6 +169,7 @@ struct ilk__etcd {
     ilk__grpc_stream *renewals;
     ilk__etcd_link watches;
     ilk__grpc_stream *watch_stream; /* of new watches */
+    int64_t revision; /* the latest of an answer over this connection */
     uint64_t number;                /* the last one given */
     int64_t watch_id;               /* the last one given */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* grpc_conn.c -- one HTTP/2 connection with gRPC calls. */
 #include "grpc_conn.h"
+#include "http_frames.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -15,6 +16,9 @@
 enum {
     OUT_MOST = 256 * 1024,   /* bytes that nghttp2 has made and are not sent */
     READS_MOST = 32,         /* in one turn */
+    TURN_MS = 20,            /* likewise */
+    IDLE_FRAMES_MOST = 2000, /* in a second */
+    CALL_FRAMES = 16,        /* of an answer: few of them carry data */
     STREAM_WINDOW = 1 << 20, /* what a server may send before it is read */
     CONN_WINDOW = 16 << 20,
     HEADERS_MOST = 64 * 1024,
@@ -36,6 +40,9 @@ struct ilk__grpc_conn {
     int more;                         /* receive again without a poll */
     unsigned char first[FIRST_FRAME]; /* bytes that the server sent */
     size_t first_len;
+    ilk__http_frames frames;
+    size_t idle_frames; /* in this second, beyond those that calls expect */
+    int64_t idle_until;
     int64_t received_at, bytes_in, bytes_out;
     char fault[160]; /* nghttp2's explanation */
     ilk__store_socket socket;
@@ -406,14 +413,33 @@ static ilk_status explain_end(ilk__grpc_conn *conn, ilk_error *err)
     return ILK_ECONN;
 }
 
+/* nghttp2 lets some frames pass that bring nothing, in any number. They would keep
+ * this thread busy, and the connection would not seem silent. */
+static ilk_status check_flood(ilk__grpc_conn *conn, ilk__span data,
+                              ilk_error *err)
+{
+    if (conn->received_at >= conn->idle_until) {
+        conn->idle_until = conn->received_at + 1000;
+        conn->idle_frames = 0;
+    }
+    conn->idle_frames += ilk__http_frames_idle(&conn->frames, data);
+    if (conn->idle_frames <= IDLE_FRAMES_MOST)
+        return ILK_OK;
+    return ilk__fail(err, ILK_ECONN,
+                     "the server at %s sends frames without end that bring "
+                     "nothing",
+                     conn->socket.where);
+}
+
 static ilk_status receive(ilk__grpc_conn *conn, ilk_error *err)
 {
+    const int64_t until = ilk__deadline(TURN_MS);
     ilk_status st = ILK_OK;
     ilk__span data;
     ssize_t taken;
 
     conn->more = 0;
-    for (int i = 0; i < READS_MOST; i++) {
+    for (int i = 0; i < READS_MOST && (!i || conn->received_at < until); i++) {
         st = ilk__store_socket_receive(&conn->socket, &data, err);
         if (st == ILK_ECONN && conn->first_len == 0)
             return explain_end(conn, err);
@@ -423,6 +449,8 @@ static ilk_status receive(ilk__grpc_conn *conn, ilk_error *err)
         conn->bytes_in += (int64_t)data.len;
         if (conn->first_len < FIRST_FRAME)
             st = check_first(conn, data, err);
+        if (st == ILK_OK)
+            st = check_flood(conn, data, err);
         if (st)
             return st;
         taken = nghttp2_session_mem_recv(conn->session,
@@ -606,6 +634,8 @@ ilk_status ilk__grpc_open(ilk__grpc_stream **out, ilk__grpc_conn *conn,
         return broken(conn, failed, err);
     }
     link_stream(conn, stream);
+    conn->idle_frames -=
+        conn->idle_frames < CALL_FRAMES ? conn->idle_frames : CALL_FRAMES;
     *out = stream;
     return ILK_OK;
 }
