@@ -277,9 +277,17 @@ tier_lying()
     run_lying 50 && run_pytest tests/lying/test_check.py
 }
 
+# run_lying_store STORE FAULTS: clients of another store's server that lies
+run_lying_store()
+{
+    ILK_TEST_PATIENCE=6 run_with '^lying: [0-9]' '^lying: (passed|FAILED)' \
+        "$venv/bin/python" tests/lying/stores.py --store "$1" --lies "$2"
+}
+
 tier_lies()
 {
-    run_lying 2000 && run_pytest tests/lying/test_control.py &&
+    run_lying 2000 && run_lying_store mysql 200 &&
+        run_pytest tests/lying/test_control.py &&
         run_pytest -n "$slots" tests/lying/test_zookeeper_lies.py
 }
 

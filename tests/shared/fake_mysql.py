@@ -14,7 +14,6 @@ import socket
 import struct
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
@@ -121,7 +120,7 @@ class FakeMySql:
         self.statements: list[str] = []
         self.received: list[bytes] = []  # frames of logins
         self.connections = 0
-        self.counts: Counter[str] = Counter()
+        self.faults = 0
         self.open: set[socket.socket] = set()
         self.is_closed = False
         self.thread = threading.Thread(target=self.accept, daemon=True)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import itertools
+import random
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fake_mysql import (
@@ -31,6 +32,9 @@ FULL = 0xFFFFFF
 PAUSE_S = 0.02
 
 
+Server = FakeMySql
+
+
 def for_ever(frame: bytes) -> Iterator[bytes]:
     return itertools.repeat(frame)
 
@@ -47,6 +51,7 @@ class Liar(FakeMySql):
         if not self.is_lying or self.is_spared(statement):
             super().reply(session, statement)
         else:
+            self.faults += 1
             self.lie(session, statement)
 
     def lie(self, session: Session, statement: str) -> None:
@@ -267,6 +272,68 @@ class SwitchesToThePassword(WantsThePassword):
 
 class SwitchesToSha256(SwitchesToThePassword):
     asks = b"sha256_password"
+
+
+class Spoils(FakeMySql):
+    """What an honest server sends, of which each piece is spoilt by chance."""
+
+    CHANCE = 0.08
+
+    def __init__(self, rng: random.Random):
+        super().__init__()
+        self.rng = rng
+
+    def accept_login(self, session: Session) -> None:
+        self.send_spoilt(session, [ok()])
+
+    def reply(self, session: Session, statement: str) -> None:
+        self.send_spoilt(session, self.answer(session, statement))
+
+    def send_spoilt(self, session: Session, bodies: list[bytes]) -> None:
+        frames = [session.frame(one) for one in bodies]
+        if self.rng.random() < self.CHANCE:
+            self.faults += 1
+            self.rng.choice(self.KINDS)(self, frames)
+        session.write(b"".join(frames))
+
+    def flip(self, frames: list[bytes]) -> None:
+        one = self.rng.randrange(len(frames))
+        spoilt = bytearray(frames[one])
+        for _ in range(self.rng.randint(1, 3)):
+            spoilt[self.rng.randrange(len(spoilt))] = self.rng.choice(EDGES)
+        frames[one] = bytes(spoilt)
+
+    def drop(self, frames: list[bytes]) -> None:
+        del frames[self.rng.randrange(len(frames))]
+
+    def repeat(self, frames: list[bytes]) -> None:
+        one = self.rng.randrange(len(frames))
+        frames[one] *= self.rng.choice([2, 5, 10000])
+
+    def swap(self, frames: list[bytes]) -> None:
+        self.rng.shuffle(frames)
+
+    def cut(self, frames: list[bytes]) -> None:
+        one = self.rng.randrange(len(frames))
+        frames[one:] = [frames[one][: self.rng.randrange(len(frames[one]))]]
+
+    def lengthen(self, frames: list[bytes]) -> None:
+        frames[-1] = (
+            self.rng.choice([b"\xff\xff\xff", b"\x40\x42\x0f"]) + frames[-1][3:]
+        )
+        frames.append(self.rng.randbytes(100000))
+
+    def replace(self, frames: list[bytes]) -> None:
+        frames[:] = [self.rng.randbytes(self.rng.choice([1, 4, 60, 5000]))]
+
+    KINDS = (flip, flip, flip, drop, repeat, swap, cut, lengthen, replace)
+
+
+EDGES = (0, 1, 4, 8, 0x7F, 0x80, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF)
+
+
+def without_chance(lie: type[FakeMySql]) -> Callable[[random.Random], FakeMySql]:
+    return lambda rng: lie()
 
 
 def openssl(*words: str, data: bytes = b"") -> bytes:
