@@ -29,6 +29,7 @@ from lying_mysql import (
     KeepsNoRow,
     SwitchesToSha256,
     SwitchesToThePassword,
+    TimeOfNone,
     WantsThePassword,
     WritesNothing,
 )
@@ -69,6 +70,13 @@ def test_an_honest_server_of_the_same_kind_is_used() -> None:
     assert report.status == 0, report
     assert [one.result for one in report.calls[1:5]] == ["True"] * 4, report.calls
     assert server.connections <= 4
+
+
+def test_a_time_that_is_none_is_refused() -> None:
+    with TimeOfNone() as server:
+        report = calls(server)
+
+    assert "the server's time is none" in report.of("connect").result, report.calls
 
 
 # ---- pauses between statements ---------------------------------------------------

@@ -364,8 +364,8 @@ static void failed(ilk__etcd *client, ilk__etcd_call *call,
     ilk__etcd_end_call(call, failure, NULL);
 }
 
-/* A transaction sees all that answers before its sending have shown. A server of which
- * that is not true is left, or its older answers would be asked for again and again. */
+/* A transaction sees all that answers before its sending have shown. The client leaves a
+ * server of which that is not true: it would read its older lists again and again. */
 static ilk_status check_revision(ilk__etcd *client, const ilk__etcd_call *call,
                                  const ilk__etcd_answer *answer)
 {

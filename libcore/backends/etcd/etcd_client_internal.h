@@ -170,8 +170,8 @@ struct ilk__etcd {
     ilk__etcd_link watches;
     ilk__grpc_stream *watch_stream; /* of new watches */
     int64_t revision; /* the latest of an answer over this connection */
-    uint64_t number;                /* the last one given */
-    int64_t watch_id;               /* the last one given */
+    uint64_t number;  /* the last one given */
+    int64_t watch_id; /* the last one given */
 
     int64_t rtt_ms, connects, logins, calls, bytes_in, bytes_out;
 };

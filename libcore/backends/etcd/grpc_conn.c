@@ -19,6 +19,7 @@ enum {
     TURN_MS = 20,            /* likewise */
     IDLE_FRAMES_MOST = 2000, /* in a second */
     CALL_FRAMES = 16,        /* of an answer: few of them carry data */
+    EXPECTED_MOST = 1 << 16,
     STREAM_WINDOW = 1 << 20, /* what a server may send before it is read */
     CONN_WINDOW = 16 << 20,
     HEADERS_MOST = 64 * 1024,
@@ -41,7 +42,8 @@ struct ilk__grpc_conn {
     unsigned char first[FIRST_FRAME]; /* bytes that the server sent */
     size_t first_len;
     ilk__http_frames frames;
-    size_t idle_frames; /* in this second, beyond those that calls expect */
+    size_t expected_frames; /* of the calls that were begun */
+    size_t idle_frames;     /* beyond them in this second */
     int64_t idle_until;
     int64_t received_at, bytes_in, bytes_out;
     char fault[160]; /* nghttp2's explanation */
@@ -418,17 +420,28 @@ static ilk_status explain_end(ilk__grpc_conn *conn, ilk_error *err)
 static ilk_status check_flood(ilk__grpc_conn *conn, ilk__span data,
                               ilk_error *err)
 {
+    size_t idle, expected;
+
     if (conn->received_at >= conn->idle_until) {
         conn->idle_until = conn->received_at + 1000;
         conn->idle_frames = 0;
     }
-    conn->idle_frames += ilk__http_frames_idle(&conn->frames, data);
+    idle = ilk__http_frames_idle(&conn->frames, data);
+    expected = idle < conn->expected_frames ? idle : conn->expected_frames;
+    conn->expected_frames -= expected;
+    conn->idle_frames += idle - expected;
     if (conn->idle_frames <= IDLE_FRAMES_MOST)
         return ILK_OK;
     return ilk__fail(err, ILK_ECONN,
                      "the server at %s sends frames without end that bring "
                      "nothing",
                      conn->socket.where);
+}
+
+static void expect_frames(ilk__grpc_conn *conn)
+{
+    if (conn->expected_frames < EXPECTED_MOST)
+        conn->expected_frames += CALL_FRAMES;
 }
 
 static ilk_status receive(ilk__grpc_conn *conn, ilk_error *err)
@@ -634,8 +647,7 @@ ilk_status ilk__grpc_open(ilk__grpc_stream **out, ilk__grpc_conn *conn,
         return broken(conn, failed, err);
     }
     link_stream(conn, stream);
-    conn->idle_frames -=
-        conn->idle_frames < CALL_FRAMES ? conn->idle_frames : CALL_FRAMES;
+    expect_frames(conn);
     *out = stream;
     return ILK_OK;
 }
@@ -648,6 +660,7 @@ ilk_status ilk__grpc_send(ilk__grpc_stream *stream, const ilk__buf *message,
     if (ilk__buf_add(&stream->out, ilk__buf_data(message),
                      ilk__buf_len(message)))
         return ilk__fail(err, ILK_ENOMEM, "no memory for a call of etcd");
+    expect_frames(stream->conn);
     /* nghttp2 also returns an error when the stream was not waiting for data. */
     failed = nghttp2_session_resume_data(stream->conn->session, stream->id);
     if (failed == NGHTTP2_ERR_NOMEM)
