@@ -81,6 +81,12 @@ function(ilk_add_etcd_client_test)
     ilk_add_store_fuzz(etcd_answers
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_answers.c
         ilk_etcd_client)
+    ilk_add_store_fuzz(etcd_http
+        ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_http.c
+        ilk_etcd_client)
+    ilk_add_store_fuzz(etcd_names
+        ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_names.c
+        ilk_etcd_client)
 endfunction()
 if(ILK_TESTS)
     ilk_add_etcd_client_test()

@@ -16,7 +16,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
 same_inputs()
 {
     case $1 in
-    client) echo 6000 ;;
+    client | etcd_http) echo 6000 ;;
     *) echo 500000 ;;
     esac
 }
