@@ -442,8 +442,8 @@ void ilk__etcd_split_sent(ilk__etcd *client, ilk__etcd_link *out)
     while (!ilk__etcd_list_empty(&client->sent)) {
         ilk__etcd_call *call = (ilk__etcd_call *)client->sent.previous;
 
-        const int may_have_run =
-            call->stream->was_sent && !call->stream->was_refused;
+        const int may_have_run = call->stream && call->stream->was_sent
+                                 && !call->stream->was_refused;
 
         if (may_have_run && !may_repeat(client, call)) {
             ilk__grpc_stream_free(call->stream);
