@@ -7,7 +7,7 @@ import threading
 
 import interlock
 import pytest
-from support import wait_until
+from support import patience, wait_until
 
 WORKER = """
 import interlock, os, sys
@@ -20,7 +20,9 @@ def test_it_opens_when_all_workers_are_done(client, run_child, server, name):
     latch = client.latch(name, 3)
     answers = []
     threads = [
-        threading.Thread(target=lambda: answers.append(latch.wait(timeout=20)))
+        threading.Thread(
+            target=lambda: answers.append(latch.wait(timeout=patience(20)))
+        )
         for _ in range(10)
     ]
     for thread in threads:
@@ -31,7 +33,7 @@ def test_it_opens_when_all_workers_are_done(client, run_child, server, name):
     left = [run_child(WORKER, name, "3").stdout.readline() for _ in range(3)]
 
     for thread in threads:
-        thread.join(10)
+        thread.join(patience(10))
     assert left == ["2\n", "1\n", "0\n"]
     assert answers == [True] * 10
     assert latch.wait(timeout=0) is True
