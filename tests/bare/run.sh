@@ -23,7 +23,7 @@ folder=$1
 # What a first ./dev demo may cost in seconds of one processor: packages, which one
 # installs, 17, the build, which both do, 37. That is half a minute on a machine with
 # two processors and nothing else to do.
-demo_cost=80
+demo_cost=90
 
 # The share of each release. The whole of ./dev test would take twice as long.
 commands_of()

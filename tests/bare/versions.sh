@@ -7,8 +7,8 @@ first()
 {
     name=$1
     shift
-    printf '%s\t%s\n' "$name" \
-        "$("$@" 2>&1 | grep -oE '[0-9]+\.[0-9][0-9a-z.]*' | head -n 1)"
+    version=$("$@" 2>/dev/null | grep -oE '[0-9]+\.[0-9][0-9a-z.]*' | head -n 1)
+    printf '%s\t%s\n' "$name" "${version:--}"
 }
 
 printf 'Debian\t%s\n' "$(cat /etc/debian_version)"
