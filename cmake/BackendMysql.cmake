@@ -29,6 +29,16 @@ if(ILK_TESTS AND COMMAND ilk_add_test)
     target_compile_definitions(ct_mysql PRIVATE
         ILK_TEST_OBJECTS="$<TARGET_FILE_DIR:interlock_mysql>")
     add_dependencies(ct_mysql interlock_mysql)
+    add_library(ilk_mysql_objects STATIC EXCLUDE_FROM_ALL
+        ${ilk_mysql_sources} ${ilk_shared_sources})
+    target_include_directories(ilk_mysql_objects PRIVATE
+        ${ilk_backends} ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
+    target_link_libraries(ilk_mysql_objects
+        PUBLIC interlock_static PkgConfig::ILK_MARIADB
+        PRIVATE ilk_warnings ilk_platform ilk_hiredis)
+    ilk_add_store_fuzz(mysql_options
+        ${PROJECT_SOURCE_DIR}/tests/backends/mysql/fuzz_mysql_options.c
+        ilk_mysql_objects)
     ilk_add_store_fuzz(mysql_frames
         ${PROJECT_SOURCE_DIR}/tests/backends/mysql/fuzz_mysql_frames.c)
 endif()
