@@ -12,6 +12,15 @@ PLACE = f"1 3 {LIST}"
 TXID, OTHER = "t1", "t2"
 
 
+def packed(keys):
+    return b"".join(b"%d:%s" % (len(key_of(key)), key_of(key)) for key in keys)
+
+
+def busy(at, age_ms, *keys):
+    """What somebody gets who meets an intent of TXID."""
+    return ["BUSY", at, TXID.encode(), age_ms, packed(keys)]
+
+
 class Part(Store):
     """A store's scripts at the second of three servers."""
 
@@ -22,6 +31,8 @@ class Part(Store):
     def send(self, script, txid, at, above, place, writes):
         keys = [STORE, DONE, *map(key_of, writes)]
         versions = ["d" if value is None else f"v{value}" for value in writes.values()]
+        if script == "store_prepare":
+            versions = [packed(writes), *versions]
         return self.world.call(script, keys, txid, at, place, above, *versions)
 
     def commit(self, txid, at=0, above=0, place=PLACE, **writes):
@@ -125,8 +136,18 @@ def test_a_later_reader_waits_and_an_earlier_one_does_not(part):
     early = part.read("b")[1]
     _, at = part.prepare(TXID, a="new")
     assert part.value("a", early) == "old"
-    assert part.read("a", at + 5) == ["BUSY", at, b"t1"]
-    assert part.read("a") == ["BUSY", at, b"t1"]
+    assert part.read("a", at + 5) == busy(at, 0, "a")
+    assert part.read("a") == busy(at, 0, "a")
+
+
+def test_an_intent_leads_to_all_keys_until_its_end(part, world):
+    _, at = part.prepare(TXID, a="new", b="new")
+    world.advance(2000)
+    for key in ("a", "b"):
+        assert part.read(key) == busy(at, 2000, "a", "b")
+    assert f"intents:{TXID}".encode() in world.redis("HKEYS", STORE)
+    part.finish(TXID, True, "a", "b")
+    assert f"intents:{TXID}".encode() not in world.redis("HKEYS", STORE)
 
 
 def test_a_later_writer_waits_and_an_earlier_one_is_refused(part):
@@ -134,9 +155,9 @@ def test_a_later_writer_waits_and_an_earlier_one_is_refused(part):
     _, at = part.prepare(TXID, a="new")
     for write in (part.commit, part.prepare):
         assert write(OTHER, early, a="x") == ["STALE", at]
-        assert write(OTHER, at + 5, a="x") == ["BUSY", at, b"t1"]
-        assert write(OTHER, a="x") == ["BUSY", at, b"t1"]
-    assert part.prepare(OTHER, a="x", c="x") == ["BUSY", at, b"t1"]
+        assert write(OTHER, at + 5, a="x") == busy(at, 0, "a")
+        assert write(OTHER, a="x") == busy(at, 0, "a")
+    assert part.prepare(OTHER, a="x", c="x") == busy(at, 0, "a")
     assert b"intent" not in part.fields("c")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import interlock
 import pytest
 import ring_servers
-from cluster import until
+from cluster import PATIENCE, until
 from quorum_nodes import Node, soon
 from ring_servers import Network, Servers
 
@@ -182,8 +183,22 @@ def test_threads_of_one_client_share_it(
 # ---- coordinators that die --------------------------------------------------------
 
 
+def leave_intents(
+    places: Places, name: str, txid: str, keys: list[str], age: float
+) -> None:
+    """As a coordinator that has died after its first phase, so many seconds ago."""
+    records = [record(name, key) for key in keys]
+    text = "".join(f"{len(one)}:{one}" for one in records)
+    written_at = time.time_ns() // 1000 - int(age * 1000000)
+    for server in {places.of(name, key) for key in keys}:
+        field = {f"intents:{txid}": f"{written_at} {text}"}
+        server.redis().hset(f"ilk:store:{{{name}}}", mapping=field)
+    for key in keys:
+        leave_intent(places, name, key, txid, "lost")
+
+
 def leave_intent(places: Places, name: str, key: str, txid: str, value: str) -> int:
-    """As a coordinator that dies after its first phase."""
+    """The same, by a version that notes no keys."""
     at = time.time_ns() // 1000
     fields = {"intent": f"{at} {txid}", "intended": f"v{value}"}
     places.of(name, key).redis().hset(record(name, key), mapping=fields)
@@ -236,6 +251,71 @@ def test_a_writer_that_meets_an_intent_ends_it_as_well(
     with store.snapshot() as v:
         assert [v[key] for key in keys] == [b"1"] * 3
     assert store.outcome(txid) == "aborted"
+
+
+def calls(servers: Servers) -> int:
+    """Of scripts, by clients of the library."""
+    return sum(
+        stats["calls"]
+        for server in servers.servers
+        for command, stats in server.redis().info("commandstats").items()
+        if command in ("cmdstat_eval", "cmdstat_evalsha")
+    )
+
+
+def test_what_dead_coordinators_have_left_is_ended_a_transaction_at_a_time(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    coordinators, each = 50, 20
+    places = Places(servers)
+    store = client.store(name)
+    with store.transaction() as t:
+        t["first"] = b"1"
+    keys = [f"key{number}" for number in range(coordinators * each)]
+    for number in range(coordinators):
+        txid = f"{number:032x}-{time.time_ns() // 1000000}"
+        mine = keys[number * each : (number + 1) * each]
+        leave_intents(places, name, txid, mine, age=60)
+    assert len(intents(servers)) == len(keys)
+
+    def read_all() -> float:
+        began = time.monotonic()
+        with store.snapshot() as v:
+            assert [key for key in keys if v.get(key)] == []
+        return time.monotonic() - began
+
+    before = calls(servers)
+    taken = read_all()
+    # Of each transaction a read that is repeated, its outcome, and its end at each server.
+    assert calls(servers) - before <= len(keys) + coordinators * (2 + 3) + 10
+    assert intents(servers) == []
+    assert taken - read_all() < 5 * PATIENCE
+
+
+def test_the_intents_of_a_killed_client_lead_to_all_its_keys(
+    network: Network, servers: Servers, client: interlock.Client, name: str
+) -> None:
+    """Its decisions do not arrive; one read ends all that it has left."""
+    places = Places(network)
+    keys = [f"key{number}" for number in range(12)]
+    code = """if True:
+        import interlock, sys
+        client = interlock.connect(sys.argv[1], reply_timeout=60)
+        while True:
+            t = client.store(sys.argv[2]).transaction()
+            for key in sys.argv[3:]:
+                t[key] = b"1"
+            t.commit()
+    """
+    words = [sys.executable, "-c", code, network.url(), name, *keys]
+    with subprocess.Popen(words) as killed:
+        until(lambda: intents(servers), 60, "a transaction with intents")
+        killed.kill()
+    left = intents(servers)
+    with interlock.connect(network.url()) as other, other.store(name).snapshot() as v:
+        values = {v.get(key) for key in keys}
+    assert len(values) == 1
+    assert intents(servers) == [], f"{len(left)} of {len(places.servers)} servers"
 
 
 def test_the_sum_of_a_bank_holds_when_payers_are_killed(

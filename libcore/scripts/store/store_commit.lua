@@ -3,7 +3,7 @@
 --@reply STALE i
 --@reply GONE
 --@reply REFUSED
---@reply BUSY i s
+--@reply BUSY i s i s
 -- SPDX-License-Identifier: MIT
 -- Commit a transaction: write all its keys as of its timestamp, or none.
 -- KEYS store, done, then the keys that it writes
@@ -15,7 +15,8 @@
 --     an intent there; the timestamp is the greatest of these
 --   | {GONE}: it took longer than former versions are kept
 --   | {REFUSED}: store_outcome has aborted it
---   | {BUSY, timestamp, id}: an earlier transaction over several servers has an intent
+--   | {BUSY, timestamp, id, ms, keys}: an earlier transaction over several servers has an
+--     intent: since when, and what it writes (store.lua)
 -- A retry or a late copy finds its id among those that are done, for 10 minutes.
 --@include replicate_effects
 --@include store_timestamp
@@ -49,7 +50,7 @@ local seen = look_at_keys(id)
 if at ~= 0 and is_too_late(seen, at) then
   return { REQUEST + STALE, math.max(seen.read, seen.written, seen.intent) }
 elseif seen.by then
-  return { REQUEST + BUSY, seen.intent, seen.by }
+  return { REQUEST + BUSY, seen.intent, seen.by, about_intent(store, seen.by, now) }
 elseif at == 0 then
   at = give_timestamp(store, now, math.max(above, seen.read, seen.written))
   if not at then

@@ -13,7 +13,7 @@
 --@include store_write
 --@include store_done
 
-local _, done = unpack(KEYS)
+local store, done = unpack(KEYS)
 local id, is_committed = ARGV[1], number_at(2, 0) == 1
 if misuse then
   return misuse
@@ -38,5 +38,6 @@ for i = 3, #KEYS do
     found, last = found + 1, at
   end
 end
+redis.call("HDEL", store, "intents:" .. id)
 note_done(done, (is_committed and "c " or "a ") .. id, last, now)
 return { REQUEST + WRITTEN, found }

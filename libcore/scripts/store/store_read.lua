@@ -2,7 +2,7 @@
 --@reply STATE i i s
 --@reply STALE
 --@reply GONE
---@reply BUSY i s
+--@reply BUSY i s i s
 -- SPDX-License-Identifier: MIT
 -- Read a key as of a transaction's timestamp. No transaction with an earlier one may write
 -- it from then on.
@@ -12,7 +12,8 @@
 -- returns {STATE, timestamp, 1 if there is a value, value}
 --   | {STALE}: the version is no longer kept
 --   | {GONE}: the transaction took longer than former versions are kept
---   | {BUSY, timestamp, id}: an earlier transaction over several servers has an intent
+--   | {BUSY, timestamp, id, ms, keys}: an earlier transaction over several servers has an
+--     intent: since when, and what it writes (store.lua)
 -- A retry or a late copy without a timestamp gets another one. Nobody uses that of a late
 -- copy, but it counts as a later read: because of it the transaction may be refused, and
 -- begins again.
@@ -50,7 +51,7 @@ if other then
 end
 local read, versions, intent, by = read_key(key)
 if intent and (at == 0 or intent <= at) then
-  return { REQUEST + BUSY, intent, by }
+  return { REQUEST + BUSY, intent, by, about_intent(store, by, now) }
 elseif at == 0 then
   at = give_timestamp(store, now, math.max(above, read, newest(versions) or 0))
   if not at then

@@ -230,7 +230,8 @@ static void pause_until(ilk__store_request *one, int64_t retry_at)
 static void meet(ilk__store_request *one, ilk__store_part *at,
                  const ilk__reply *reply)
 {
-    const ilk__reply *id = ilk__script_item(reply, 1);
+    const ilk__reply *id = ilk__script_item(reply, 1),
+                     *keys = ilk__script_item(reply, 3);
     const int64_t now = ilk__now_ms();
 
     if (id->len > ILK__STORE_ID_MOST || strlen(id->str) != id->len) {
@@ -240,11 +241,24 @@ static void meet(ilk__store_request *one, ilk__store_part *at,
         return;
     }
     one->met = at;
+    ilk__buf_drop(&one->other_keys, ilk__buf_len(&one->other_keys));
+    (void)ilk__buf_add(&one->other_keys, keys->str, keys->len);
     if (!one->other[0]) {
-        one->met_at = now;
+        one->met_at = now - ilk__script_int(reply, 2);
         one->pause_ms = PAUSE_FIRST_MS;
     }
     memcpy(one->other, id->str, id->len + 1);
+}
+
+/* Another request of this client ends it already. */
+static int is_recovered_by_another(const ilk__store_request *one)
+{
+    for (const ilk__store_request *other = one->ring->store_requests; other;
+         other = other->next)
+        if (other != one && other->is == ILK__STORE_RECOVERS
+            && strcmp(other->other, one->other) == 0)
+            return 1;
+    return 0;
 }
 
 static void recover(ilk__store_request *one)
@@ -279,8 +293,8 @@ static void wait_for_other(ilk__store_request *one)
         give_up(one);
         return;
     }
-    if (now
-        >= one->met_at + ilk__sooner(OTHERS_MS, one->ring->patience_ms / 2)) {
+    if (now >= one->met_at + ilk__sooner(OTHERS_MS, one->ring->patience_ms / 2)
+        && !is_recovered_by_another(one)) {
         recover(one);
         return;
     }
@@ -289,18 +303,28 @@ static void wait_for_other(ilk__store_request *one)
         2 * one->pause_ms < PAUSE_MOST_MS ? 2 * one->pause_ms : PAUSE_MOST_MS;
 }
 
-static void take_recovery(ilk__store_request *one, const ilk__node_call *call,
-                          const ilk__reply *reply)
+static void take_recovery(ilk__store_request *one, const ilk__reply *reply)
 {
-    if (call->script == ILK__SCRIPT_STORE_OUTCOME) {
-        if (!ilk__store_send_finish(one, one->met, one->other,
-                                    ilk__script_int(reply, 0)
-                                        == ILK_TXN_COMMITTED))
-            fail_at(one, one->met->server);
-    } else if (call->script == ILK__SCRIPT_STORE_FINISH) {
-        one->is = one->was;
-        start(one, ilk__now_ms());
+    one->is_committed = ilk__script_int(reply, 0) == ILK_TXN_COMMITTED;
+    if (!ilk__store_settle(one))
+        fail_at(one, one->met->server);
+}
+
+/* A server has ended the other transaction's intents, or cannot be reached. With the last
+ * one this request goes on, and the home may forget a commit that all have ended. */
+static void take_settled(ilk__store_request *one,
+                         const ilk__ring_server *server, int is_done)
+{
+    if (!ilk__store_is_settled(one, server, is_done))
+        return;
+    if (one->is_met_left) {
+        fail_at(one, one->met->server);
+        return;
     }
+    if (one->is_committed && !one->is_left)
+        ilk__store_send_forget(one, one->other);
+    one->is = one->was;
+    start(one, ilk__now_ms());
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -492,7 +516,7 @@ static void take_finished(ilk__store_request *one, ilk__store_part *at,
         return;
     at->is = is_done ? ILK__PART_READY : ILK__PART_LOST;
     if (count(one, ILK__PART_READY) == one->part_count)
-        ilk__store_send_forget(one);
+        ilk__store_send_forget(one, one->id);
 }
 
 static void take_commit(ilk__store_request *one, const ilk__reply *reply)
@@ -575,7 +599,7 @@ static void miss(ilk__store_request *one, ilk__ring_server *server)
 }
 
 static void take(ilk__store_request *one, ilk__ring_server *server,
-                 const ilk__node_call *call, const ilk__reply *reply)
+                 const ilk__reply *reply)
 {
     switch (one->is) {
     case ILK__STORE_READS: take_read(one, reply); break;
@@ -586,7 +610,7 @@ static void take(ilk__store_request *one, ilk__ring_server *server,
     case ILK__STORE_DECIDES: take_decision(one, reply); break;
     case ILK__STORE_ABORTS: take_abort(one, reply); break;
     case ILK__STORE_OUTCOMES: take_outcome(one, server, reply); break;
-    case ILK__STORE_RECOVERS: take_recovery(one, call, reply); break;
+    case ILK__STORE_RECOVERS: take_recovery(one, reply); break;
     case ILK__STORE_FINISHES:
     case ILK__STORE_WAITS:
     case ILK__STORE_ENDED: break;
@@ -605,8 +629,11 @@ int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
     if (one->is == ILK__STORE_FINISHES
         && call->script == ILK__SCRIPT_STORE_FINISH)
         take_finished(one, ilk__store_part_of(one, at), reply && !is_error);
+    else if (one->request && one->is == ILK__STORE_RECOVERS
+             && call->script == ILK__SCRIPT_STORE_FINISH)
+        take_settled(one, at, reply && !is_error);
     else if (one->request && reply && !is_error)
-        take(one, at, call, reply);
+        take(one, at, reply);
     else if (one->request)
         miss(one, at);
     dispose_if_idle(one);

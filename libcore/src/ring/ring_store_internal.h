@@ -8,7 +8,10 @@
 
 #include "base/buf.h"
 
-enum { ILK__STORE_ID_MOST = 64 }; /* bytes of a transaction's id */
+enum {
+    ILK__STORE_ID_MOST = 64,  /* bytes of a transaction's id */
+    ILK__STORE_FIRST_KEYS = 2 /* store and done, before the keys of a call */
+};
 
 typedef enum ilk__store_phase {
     /* for servers that come, or for the end of another transaction */
@@ -62,8 +65,12 @@ struct ilk__store_request {
 
     /* Another transaction, whose intent is in the way. */
     char other[ILK__STORE_ID_MOST + 1];
-    int64_t met_at;       /* the first one */
-    ilk__store_part *met; /* where */
+    int64_t met_at; /* the first one, less the time for which it was there */
+    ilk__store_part *met;     /* where */
+    ilk__buf other_keys;      /* all that it writes; empty: unknown */
+    int is_committed;         /* as its home has replied */
+    size_t settling;          /* calls that end its intents, without a reply */
+    int is_left, is_met_left; /* of its intents: any, those at `met` */
 
     int64_t outcome, age_ms; /* of OUTCOMES */
     int refusal;             /* the code of a part that refuses; 0: none does */
@@ -77,6 +84,15 @@ struct ilk__store_request {
 
 /* The reply to a call; `owner` is the request. */
 ilk__node_call_ended ilk__store_answered;
+
+/* ---- ring_store_settle.c ------------------------------------------------- */
+
+/* End the intents of one->other on all servers that can be reached, with a call to each. 0:
+ * there will be no reply. The request does not go on before the last one. */
+int ilk__store_settle(ilk__store_request *one);
+/* The reply to such a call. 1: it was the last one. */
+int ilk__store_is_settled(ilk__store_request *one,
+                          const ilk__ring_server *server, int is_done);
 
 /* ---- ring_store_words.c -------------------------------------------------- */
 
@@ -100,9 +116,13 @@ int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
                              int script);
 int ilk__store_send_finish(ilk__store_request *one, ilk__store_part *at,
                            const char *id, int is_committed);
+/* The same with other keys; `keys` has room for those of the store before them. */
+int ilk__store_send_end(ilk__store_request *one, ilk__ring_server *server,
+                        ilk__bytes *keys, size_t count, const char *id,
+                        int is_committed);
 int ilk__store_send_outcome(ilk__store_request *one, ilk__ring_server *server,
                             const char *id, int64_t age_ms);
 int ilk__store_send_decision(ilk__store_request *one);
-void ilk__store_send_forget(ilk__store_request *one);
+void ilk__store_send_forget(ilk__store_request *one, const char *id);
 
 #endif

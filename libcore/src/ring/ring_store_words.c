@@ -6,12 +6,13 @@
 #include "base/alloc.h"
 #include "redis/script.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The keys and arguments of requests, and the first argument of a version. */
 enum { READ_STORE, READ_KEY };
 enum { READ_AT };
-enum { COMMIT_STORE, COMMIT_DONE, COMMIT_KEYS };
+enum { COMMIT_STORE, COMMIT_DONE, COMMIT_KEYS = ILK__STORE_FIRST_KEYS };
 enum { COMMIT_ID, COMMIT_AT, COMMIT_PLACE, COMMIT_ABOVE, COMMIT_VERSIONS };
 enum { OUTCOME_DONE, OUTCOME_STORE };
 enum { OUTCOME_ID, OUTCOME_AGE };
@@ -143,6 +144,7 @@ void ilk__store_free_words(ilk__store_request *one)
         ilk__buf_free(&one->keys[i]);
     ilk__free(one->keys);
     ilk__free(one->owners);
+    ilk__buf_free(&one->other_keys);
     ilk__buf_free(&one->store);
     ilk__buf_free(&one->done);
 }
@@ -202,6 +204,27 @@ static ilk__bytes *keys_of(const ilk__store_request *one,
     return keys;
 }
 
+/* As scripts/include/store.lua has them. */
+static void add_all_keys(ilk__command *command, const ilk__store_request *one)
+{
+    ilk__buf text = {0};
+    int failed = 0;
+
+    for (size_t i = 0; i < one->key_count; i++) {
+        const ilk__bytes key = bytes_of(&one->keys[i]);
+        char number[24];
+        const int len = snprintf(number, sizeof number, "%zu:", key.len);
+
+        failed |= ilk__buf_add(&text, number, (size_t)len)
+                  || ilk__buf_add(&text, key.data, key.len);
+    }
+    if (failed)
+        ilk__command_add_str(command, ""); /* each key is then ended alone */
+    else
+        ilk__command_add(command, ilk__buf_data(&text), ilk__buf_len(&text));
+    ilk__buf_free(&text);
+}
+
 int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
                              int script)
 {
@@ -217,6 +240,8 @@ int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
     ilk__command_add_str(&command, one->id);
     ilk__command_add_int(&command, one->at);
     add_place(&command, at->server);
+    if (script == ILK__SCRIPT_STORE_PREPARE)
+        add_all_keys(&command, one);
     for (size_t i = 0; i < one->key_count; i++) {
         const ilk__bytes version =
             ilk__gateway_arg(one->request, COMMIT_VERSIONS + i);
@@ -231,21 +256,32 @@ int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
     return sent;
 }
 
+int ilk__store_send_end(ilk__store_request *one, ilk__ring_server *server,
+                        ilk__bytes *keys, size_t count, const char *id,
+                        int is_committed)
+{
+    ilk__command command;
+
+    keys[COMMIT_STORE] = bytes_of(&one->store);
+    keys[COMMIT_DONE] = bytes_of(&one->done);
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_STORE_FINISH, keys,
+                      COMMIT_KEYS + count);
+    ilk__command_add_str(&command, id);
+    ilk__command_add_str(&command, is_committed ? "1" : "0");
+    return send(one, server, &command, ILK__SCRIPT_STORE_FINISH);
+}
+
 int ilk__store_send_finish(ilk__store_request *one, ilk__store_part *at,
                            const char *id, int is_committed)
 {
     ilk__bytes *keys = keys_of(one, at);
-    ilk__command command;
     int sent;
 
     if (!keys)
         return 0;
-    ilk__command_init(&command);
-    ilk__script_begin(&command, ILK__SCRIPT_STORE_FINISH, keys,
-                      COMMIT_KEYS + at->count);
-    ilk__command_add_str(&command, id);
-    ilk__command_add_str(&command, is_committed ? "1" : "0");
-    sent = send(one, at->server, &command, ILK__SCRIPT_STORE_FINISH);
+    sent =
+        ilk__store_send_end(one, at->server, keys, at->count, id, is_committed);
     ilk__free(keys);
     return sent;
 }
@@ -277,14 +313,14 @@ int ilk__store_send_decision(ilk__store_request *one)
     return send(one, home, &command, ILK__SCRIPT_STORE_DECIDE);
 }
 
-void ilk__store_send_forget(ilk__store_request *one)
+void ilk__store_send_forget(ilk__store_request *one, const char *id)
 {
     const ilk__bytes store = bytes_of(&one->store);
     ilk__command command;
 
     ilk__command_init(&command);
     ilk__script_begin(&command, ILK__SCRIPT_STORE_FORGET, &store, 1);
-    ilk__command_add_str(&command, one->id);
-    (void)send(one, ilk__store_home_of(one->ring, one->id), &command,
+    ilk__command_add_str(&command, id);
+    (void)send(one, ilk__store_home_of(one->ring, id), &command,
                ILK__SCRIPT_STORE_FORGET);
 }

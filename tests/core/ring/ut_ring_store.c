@@ -355,12 +355,101 @@ static void a_copy_that_cannot_go_on_is_unsure(void **state)
         ring.store_requests->met_at = 1;
         memcpy(ring.store_requests->other, other, sizeof other);
         ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
-                         ILK__CODE_BUSY, "is", INT64_C(1), other);
+                         ILK__CODE_BUSY, "isis", INT64_C(1), other, INT64_C(0),
+                         "");
         if (was_sent)
             assert_true(ring_result.is_broken);
         else
             assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
     }
+}
+
+/* ---- another transaction ------------------------------------------------- */
+
+static const char *all_keys(void)
+{
+    static char text[RING_SERVERS * (KEY + 4) + 1];
+    size_t len = 0;
+
+    for (size_t i = 0; i < RING_SERVERS; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%zu:%s",
+                                strlen(keys[i]), keys[i]);
+    return text;
+}
+
+static void read_key(void)
+{
+    const char *const words[] = {STORE, keys[0], NULL};
+    const char *const args[] = {"0", "", "0", NULL};
+
+    ilk__ring_store(&ring,
+                    ring_case_request(ILK__SCRIPT_STORE_READ, words, args));
+}
+
+static void meet(int64_t ms)
+{
+    ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_READ, ILK__CODE_BUSY,
+                     "isis", INT64_C(1), id, ms, all_keys());
+}
+
+static void an_intent_is_ended_with_its_transaction(void **state)
+{
+    (void)state;
+    for (int is_committed = 0; is_committed < 2; is_committed++) {
+        read_key();
+        meet(2000); /* it is old: nothing waits */
+        assert_int_equal(1,
+                         ring_case_calls_to(home, ILK__SCRIPT_STORE_OUTCOME));
+        answer_outcome(is_committed ? ILK_TXN_COMMITTED : ILK_TXN_ABORTED);
+        assert_string_equal(is_committed ? "1" : "0",
+                            ring_case_word(ILK__SCRIPT_STORE_FINISH));
+        for (size_t i = 0; i < RING_SERVERS; i++) {
+            assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_READ));
+            assert_int_equal(1, ring_case_calls_to(&ring.servers[i],
+                                                   ILK__SCRIPT_STORE_FINISH));
+            ring_case_answer(&ring.servers[i], ILK__SCRIPT_STORE_FINISH,
+                             ILK__CODE_WRITTEN, "i", INT64_C(1));
+        }
+        assert_int_equal(is_committed,
+                         ring_case_calls(ILK__SCRIPT_STORE_FORGET));
+        assert_int_equal(1, ring_case_calls(ILK__SCRIPT_STORE_READ));
+        ring_case_miss(&ring.servers[0], ILK__SCRIPT_STORE_READ);
+    }
+}
+
+/* A server is away: its intents stay, and so does the decision. */
+static void what_cannot_be_reached_is_left(void **state)
+{
+    (void)state;
+    ring_case_lose(&ring.servers[1]);
+    read_key();
+    meet(2000);
+    answer_outcome(ILK_TXN_COMMITTED);
+    assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+    ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_FINISH,
+                     ILK__CODE_WRITTEN, "i", INT64_C(1));
+    ring_case_answer(&ring.servers[2], ILK__SCRIPT_STORE_FINISH,
+                     ILK__CODE_WRITTEN, "i", INT64_C(1));
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FORGET));
+    assert_int_equal(1, ring_case_calls(ILK__SCRIPT_STORE_READ));
+}
+
+static void two_requests_that_meet_it_end_it_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        read_key();
+        meet(2000);
+    }
+    assert_int_equal(1, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
+}
+
+static void a_young_one_is_waited_for(void **state)
+{
+    (void)state;
+    read_key();
+    meet(0);
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
 }
 
 /* ---- time ---------------------------------------------------------------- */
@@ -407,6 +496,10 @@ int main(void)
         TEST(a_copy_whose_server_refuses_it_is_unsure),
         TEST(one_that_its_server_refuses_at_once_is_not_written),
         TEST(a_copy_that_cannot_go_on_is_unsure),
+        TEST(an_intent_is_ended_with_its_transaction),
+        TEST(what_cannot_be_reached_is_left),
+        TEST(two_requests_that_meet_it_end_it_once),
+        TEST(a_young_one_is_waited_for),
         TEST(the_clock_is_that_of_the_fastest_server_and_not_this_one),
     };
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* ring_store_settle.c -- the end of another transaction: all its intents, on all servers, in
+ * one round. Each server has the list of all its keys (scripts/include/store.lua). */
+#include "ring_store_internal.h"
+
+#include "base/alloc.h"
+
+#include <interlock/store.h>
+
+/* The next key of the list, which is `<bytes>:<key>...`. 0: the list has ended, or it makes
+ * no sense. */
+static int next_key(ilk__bytes *out, ilk__span *list)
+{
+    size_t len = 0, i = 0;
+
+    while (i < list->len && i < 6 && list->at[i] >= '0' && list->at[i] <= '9')
+        len = 10 * len + (size_t)(list->at[i++] - '0');
+    if (i == 0 || i == list->len || list->at[i] != ':'
+        || len > list->len - i - 1)
+        return 0;
+    *out = (ilk__bytes){(char *)list->at + i + 1, len};
+    list->at += i + 1 + len;
+    list->len -= i + 1 + len;
+    return 1;
+}
+
+/* The keys that the ring gives to this server, behind the room for those of the store. */
+static size_t keys_at(ilk__bytes *out, const ilk__store_request *one,
+                      const ilk__ring_server *server)
+{
+    ilk__span list = {(const char *)ilk__buf_data(&one->other_keys),
+                      ilk__buf_len(&one->other_keys)};
+    ilk__bytes key;
+    size_t count = 0;
+
+    while (count < ILK_TXN_WRITES_MAX && next_key(&key, &list))
+        if (ilk__ring_server_of(one->ring, key) == server)
+            out[ILK__STORE_FIRST_KEYS + count++] = key;
+    return count;
+}
+
+static void note_sent(ilk__store_request *one, const ilk__ring_server *server,
+                      int sent)
+{
+    one->settling += (size_t)sent;
+    one->is_left |= !sent;
+    if (server == one->met->server)
+        one->is_met_left = !sent;
+}
+
+int ilk__store_settle(ilk__store_request *one)
+{
+    ilk__bytes *keys = ilk__malloc((ILK__STORE_FIRST_KEYS + ILK_TXN_WRITES_MAX)
+                                   * sizeof *keys);
+
+    one->settling = 0;
+    one->is_left = 0;
+    one->is_met_left = 1;
+    for (size_t i = 0; keys && i < one->ring->ring_count; i++) {
+        ilk__ring_server *server = &one->ring->servers[i];
+        const size_t count = keys_at(keys, one, server);
+
+        if (count)
+            note_sent(one, server,
+                      ilk__store_send_end(one, server, keys, count, one->other,
+                                          one->is_committed));
+    }
+    ilk__free(keys);
+    if (one->is_met_left && !one->settling) { /* the list is unknown */
+        one->is_left = 1;
+        one->is_met_left = !ilk__store_send_finish(one, one->met, one->other,
+                                                   one->is_committed);
+        one->settling += (size_t)!one->is_met_left;
+    }
+    return one->settling > 0;
+}
+
+int ilk__store_is_settled(ilk__store_request *one,
+                          const ilk__ring_server *server, int is_done)
+{
+    one->settling--;
+    one->is_left |= !is_done;
+    if (server == one->met->server)
+        one->is_met_left = !is_done;
+    return one->settling == 0;
+}
