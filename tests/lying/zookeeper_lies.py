@@ -12,6 +12,8 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 
+from fake_zookeeper import FakeZooKeeper
+
 Parts = "list[bytes | None]"
 Lie = Callable[[str, bytes], "list[bytes | None] | Iterator[bytes | None]"]
 
@@ -234,9 +236,58 @@ def lies_about(what: str) -> list[Lie]:
     return OF_ALL if what == "event" else [*OF_ALL, *OF_REPLIES]
 
 
-def flipped(what: str, frame: bytes, rng: random.Random) -> Parts:
+def flipped(rng: random.Random) -> Lie:
     """Some bytes behind the length are others."""
-    out = bytearray(frame)
-    for _ in range(rng.randint(1, 4)):
-        out[rng.randrange(4, len(out))] = rng.choice([0, 1, 127, 128, 255])
-    return [bytes(out)]
+
+    def lie(what: str, frame: bytes) -> Parts:
+        out = bytearray(frame)
+        for _ in range(rng.randint(1, 4)):
+            out[rng.randrange(4, len(out))] = rng.choice([0, 1, 127, 128, 255])
+        return [bytes(out)]
+
+    return lie
+
+
+# ---- servers for stores.py -------------------------------------------------------
+
+
+class Server(FakeZooKeeper):
+    """Honest at first; then it tells a lie about some of its frames."""
+
+    HONEST = 8  # frames, so that there are sessions and nodes
+    CHANCE = 0.08
+
+    def __init__(self, rng: random.Random):
+        super().__init__(self.spoilt)
+        self.rng, self.faults, self.sent = rng, 0, 0
+
+    def lie(self, what: str) -> Lie:
+        kinds = [flipped(self.rng), *lies_about(what)]
+        return kinds[0] if self.rng.random() < 0.5 else self.rng.choice(kinds)
+
+    def spoilt(self, what: str, frame: bytes) -> Iterator[bytes | None]:
+        self.sent += 1
+        if self.sent <= self.HONEST or self.rng.random() >= self.CHANCE:
+            yield frame
+            return
+        self.faults += 1
+        yield from self.lie(what)(what, frame)
+
+
+def with_one(lie: Lie) -> Callable[[random.Random], Server]:
+    """A server that tells this lie alone, and often."""
+
+    class OneLie(Server):
+        CHANCE = 0.3
+
+        def lie(self, what: str) -> Lie:
+            return lie if lie in lies_about(what) else lambda what, frame: [frame]
+
+    OneLie.__name__ = getattr(lie, "__name__", "lie")
+    return OneLie
+
+
+SERVERS: list[Callable[[random.Random], Server]] = [
+    Server,
+    *map(with_one, dict.fromkeys([*OF_ALL, *OF_REPLIES, *OF_SESSIONS])),
+]
