@@ -184,12 +184,25 @@ void ilk__zk_name_make(ilk__zk_name *name, int64_t limit)
 
 /* ---- the list ------------------------------------------------------------ */
 
-static int by_number(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
-    const int32_t one = ((const ilk__zk_listed *)a)->shape.number,
-                  two = ((const ilk__zk_listed *)b)->shape.number;
+    const uint32_t one = ((const ilk__zk_listed *)a)->order,
+                   two = ((const ilk__zk_listed *)b)->order;
 
-    return one == two ? 0 : ilk__zk_is_before(one, two) ? -1 : 1;
+    return (one > two) - (one < two);
+}
+
+/* "Before" is no order of numbers that lie all around, as a server that lies may send
+ * them, and qsort() must not get such a comparison. The distance from the first is. */
+static void set_orders(ilk__zk_listed *list, size_t count)
+{
+    int32_t first = count ? list[0].shape.number : 0;
+
+    for (size_t i = 1; i < count; i++)
+        if (ilk__zk_is_before(list[i].shape.number, first))
+            first = list[i].shape.number;
+    for (size_t i = 0; i < count; i++)
+        list[i].order = (uint32_t)list[i].shape.number - (uint32_t)first;
 }
 
 ilk__zk_listed *ilk__zk_sorted(const ilk__zk_name *name, const ilk__zk_op *op,
@@ -203,7 +216,8 @@ ilk__zk_listed *ilk__zk_sorted(const ilk__zk_name *name, const ilk__zk_op *op,
     for (size_t i = 0; i < op->child_count; i++)
         if (ilk__zk_shape_parse(&list[*out_count].shape, name, op->children[i]))
             list[(*out_count)++].node = op->children[i];
-    qsort(list, *out_count, sizeof *list, by_number);
+    set_orders(list, *out_count);
+    qsort(list, *out_count, sizeof *list, by_order);
     return list;
 }
 

@@ -382,6 +382,7 @@ void ilk__zk_name_learn(ilk__zk_name *name, ilk__zk_op *op);
 /* The nodes that contend, in order; the caller frees. NULL: no memory. */
 typedef struct ilk__zk_listed {
     ilk__zk_shape shape;
+    uint32_t order;   /* how far behind the first its number is */
     const char *node; /* of the op */
 } ilk__zk_listed;
 ilk__zk_listed *ilk__zk_sorted(const ilk__zk_name *name, const ilk__zk_op *op,

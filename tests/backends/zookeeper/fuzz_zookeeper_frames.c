@@ -27,9 +27,7 @@ static void read_names(const ilk__zk_op *op)
 
         CHECK(list && count <= op->child_count);
         for (size_t i = 1; i < count; i++)
-            CHECK(!ilk__zk_is_before(list[i].shape.number,
-                                     list[i - 1].shape.number)
-                  || list[0].shape.number < 0);
+            CHECK(list[i - 1].order <= list[i].order);
         ilk__free(list);
     }
     for (size_t i = 0; i < op->child_count; i++) {

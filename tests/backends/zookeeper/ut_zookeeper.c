@@ -307,6 +307,55 @@ static void a_connection_without_its_sync_is_not_used(void **state)
     end_waiting(&self);
 }
 
+/* ---- the order of nodes -------------------------------------------------- */
+
+static void assert_order(char *const *names, size_t count,
+                         const char *const *expected)
+{
+    const ilk__zk_name name = {.kind = ILK__CONTENDED_LOCK};
+    const ilk__zk_op op = {.children = (char **)names, .child_count = count};
+    size_t found = 0;
+    ilk__zk_listed *list = ilk__zk_sorted(&name, &op, &found);
+
+    assert_int_equal(count, found);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(expected[i], list[i].node);
+    ilk__free(list);
+}
+
+static void the_order_goes_on_behind_the_greatest_number(void **state)
+{
+    static char late[] = "a-lock--2147483648", mid[] = "b-lock-2147483647",
+                early[] = "c-lock-2147483600";
+    char *names[] = {late, early, mid};
+    const char *const expected[] = {early, mid, late};
+
+    (void)state;
+    assert_order(names, 3, expected);
+}
+
+/* Each is before the next one, and the last before the first. */
+static void numbers_that_lie_all_around_have_an_order(void **state)
+{
+    static char a[] = "a-lock-0000000000", b[] = "b-lock-1500000000",
+                c[] = "c-lock--1294967296";
+    char *names[][3] = {{a, b, c}, {b, c, a}, {c, a, b}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const ilk__zk_name name = {.kind = ILK__CONTENDED_LOCK};
+        const ilk__zk_op op = {.children = names[i], .child_count = 3};
+        size_t count = 0;
+        ilk__zk_listed *list = ilk__zk_sorted(&name, &op, &count);
+
+        assert_int_equal(3, count);
+        assert_int_equal(0, list[0].order);
+        assert_true(list[0].order < list[1].order);
+        assert_true(list[1].order < list[2].order);
+        ilk__free(list);
+    }
+}
+
 /* ---- frames of a server that lies ---------------------------------------- */
 
 enum { CZXID = 7, PASSWORD = 16 };
@@ -701,6 +750,8 @@ int main(void)
         cmocka_unit_test(the_end_of_a_session_waits_for_nobody),
         cmocka_unit_test(no_list_is_read_without_its_sync),
         cmocka_unit_test(a_connection_without_its_sync_is_not_used),
+        cmocka_unit_test(the_order_goes_on_behind_the_greatest_number),
+        cmocka_unit_test(numbers_that_lie_all_around_have_an_order),
         cmocka_unit_test(a_length_within_a_reply_ends_with_the_frame),
         cmocka_unit_test(a_reply_without_its_record_is_refused),
         cmocka_unit_test(a_list_has_no_more_names_than_its_frame),
