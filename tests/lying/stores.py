@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Clients of another store's server that lies: the process lives, small and in time.
 
-    stores.py [--store mysql] [--lies 200] [--seed 9]
+    stores.py [--store mysql|zookeeper] [--lies 200] [--seed 9]
 
 Each round is a process (tests/shared/store_calls.py) with a server of its own, which is
 honest at first and then spoils what it sends, or tells one lie over and over. A store
@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "shared"))
 
 import lying_mysql
 import store_calls
+import zookeeper_lies
 
 WAIT_S = 0.5
 LATE_S = 1.0  # how much longer than its limit a call may take, and a close
@@ -32,7 +33,8 @@ VERBS += ("get", "set", "wait")
 
 # Each makes a server for a random generator.
 STORES: dict[str, Sequence[Callable[[random.Random], lying_mysql.Server]]] = {
-    "mysql": [lying_mysql.Spoils, *map(lying_mysql.without_chance, lying_mysql.LIES)]
+    "mysql": [lying_mysql.Spoils, *map(lying_mysql.without_chance, lying_mysql.LIES)],
+    "zookeeper": zookeeper_lies.SERVERS,
 }
 
 
