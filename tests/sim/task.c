@@ -106,7 +106,6 @@ static void start(task *t, const ilk__op_type *type, void *subject,
     ilk__op_free(&t->op);
     memset(&t->err, 0, sizeof t->err);
     ilk__op_init(&t->op, type, subject, deadline, &t->err);
-    t->op.patient = type == ilk__lock_plain.release;
     obey(t, step(t, &input));
 }
 

@@ -544,40 +544,26 @@ static ilk_status read_options(ilk__url *out, int is_tls, const char *options,
     return st;
 }
 
-static ilk_status read_noquorum(ilk__etcd *client, ilk__span value,
+/* All options but noquorum are of the connection: those go to `out`. */
+static ilk_status split_options(const char *options, char *out, size_t room,
                                 ilk_error *err)
 {
-    client->fails_at_once = ilk__text_equals(value, "fail");
-    if (client->fails_at_once || ilk__text_equals(value, "wait"))
-        return ILK_OK;
-    return ilk__fail(err, ILK_EINVAL,
-                     "URL: noquorum must be wait or fail, got \"%.*s\"",
-                     value.len < 40 ? (int)value.len : 40, value.at);
-}
-
-/* All options but noquorum are of the connection: those go to `out`. */
-static ilk_status split_options(ilk__etcd *client, const char *options,
-                                char *out, size_t room, ilk_error *err)
-{
     ilk__span rest = {options, options ? strlen(options) : 0};
-    ilk_status st = ILK_OK;
     size_t len = 0;
     int more = rest.len > 0;
 
     if (rest.len >= room)
         return ilk__fail(err, ILK_EINVAL, "URL: its query is too long");
     *out = '\0';
-    while (more && st == ILK_OK) {
+    while (more) {
         const ilk__span item = ilk__text_cut(&rest, '&', &more);
         ilk__span value = item, key = ilk__text_cut(&value, '=', NULL);
 
-        if (ilk__text_equals(key, "noquorum"))
-            st = read_noquorum(client, value, err);
-        else
+        if (!ilk__text_equals(key, "noquorum")) /* the core has read it */
             len += (size_t)snprintf(out + len, room - len, "%s%.*s",
                                     len ? "&" : "", (int)item.len, item.at);
     }
-    return st;
+    return ILK_OK;
 }
 
 static ilk_status copy_login(ilk__url *to, const ilk__url *from, ilk_error *err)
@@ -602,7 +588,7 @@ static ilk_status read_url(ilk__etcd *client, const ilk__url *url,
 {
     int is_tls = ilk__etcd_is_tls(url->backend->scheme);
     char own[OPTIONS_TEXT];
-    ilk_status st = split_options(client, options, own, sizeof own, err);
+    ilk_status st = split_options(options, own, sizeof own, err);
 
     if (st == ILK_OK)
         st = read_options(&client->url, is_tls, own, err);

@@ -128,9 +128,8 @@ typedef struct ilk__etcd_answer {
      * ILK_OK, or the status of the error text:
      *
      *     ILKDOWN    ILK_ECONN      no connection, it was lost, or no answer in time
-     *     ILKNOQUORUM  ILK_ENOQUORUM  the member has no leader, or could not commit;
-     *                    with several endpoints: or no answer came in time.
-     *                    NOQUORUM with the URL's noquorum=fail
+     *     NOQUORUM   ILK_ENOQUORUM  the member has no leader, or could not commit;
+     *                    with several endpoints: or no answer came in time
      *     DENIED     ILK_EAUTH      login or rights
      *     BUSY       ILK_ESERVERBUSY  too many requests
      *     OOM        ILK_ESERVERMEMORY  the server's space quota is used up

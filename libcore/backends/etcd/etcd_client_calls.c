@@ -52,7 +52,6 @@ void ilk__etcd_end_call(ilk__etcd_call *call, const ilk__etcd_failure *failure,
                         ilk__etcd_answer *answer)
 {
     ilk__etcd_answer failed = {.status = ILK_OK};
-    const ilk__etcd *client = call->client;
     ilk__etcd_done done = call->done;
     void *owner = call->owner;
 
@@ -60,8 +59,6 @@ void ilk__etcd_end_call(ilk__etcd_call *call, const ilk__etcd_failure *failure,
         answer = &failed;
         answer->status = failure->status;
         answer->error = failure->text;
-        if (failure->status == ILK_ENOQUORUM && client->fails_at_once)
-            answer->error += sizeof "ILK" - 1;
         answer->may_have_run = failure->may_have_run || call->was_repeated;
         answer->is_gone = failure->is_gone;
     }

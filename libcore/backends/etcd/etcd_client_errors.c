@@ -15,7 +15,7 @@ static const char *word_of(ilk_status status)
 {
     switch (status) {
     case ILK_ECONN: return "ILKDOWN";
-    case ILK_ENOQUORUM: return "ILKNOQUORUM";
+    case ILK_ENOQUORUM: return "NOQUORUM";
     case ILK_EAUTH: return "DENIED";
     case ILK_ESERVERBUSY: return "BUSY";
     case ILK_ESERVERMEMORY: return "OOM";

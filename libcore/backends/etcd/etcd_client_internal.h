@@ -141,7 +141,6 @@ struct ilk__etcd {
     ilk__etcd_endpoint_at endpoints[ILK__ETCD_ENDPOINTS_MOST];
     size_t count, index;
     int64_t connect_ms, reply_ms;
-    int fails_at_once; /* noquorum=fail */
 
     ilk__grpc_conn *conn;
     int connected; /* calls can be made, after the login */

@@ -207,8 +207,8 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * @param url       see above; may be NULL
  * @param opts      may be NULL for the defaults; the URL's query overrides them
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_EINVAL for an invalid URL or option;
- *         ILK_ECONN, ILK_EAUTH, ILK_ETIMEOUT
+ * @return ILK_OK; ILK_EINVAL for an invalid URL or option; ILK_ECONN; ILK_EAUTH;
+ *         ILK_EINTR: a signal came between two attempts
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: at most connect_timeout_ms, or outage_ms if that is longer; not at all
  * with ILK_CLIENT_LAZY. Since: 0.1

@@ -14,6 +14,7 @@
 #include "client.h"
 
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/forked.h"
@@ -29,6 +30,7 @@
 #include "wait/refresher.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -277,6 +279,29 @@ static void set_target(ilk_client *client)
         .context = client};
 }
 
+/* Whether another server takes the place of one that has failed. */
+static int fails_over(const ilk_client *client)
+{
+    return client->url.sentinels
+           || (client->backend && client->backend->fails_over);
+}
+
+static void set_outage(const ilk_client *client)
+{
+    const ilk_client_opts *opts = &client->opts;
+    ilk__outage *outage = &client->shared->outage;
+
+    outage->wait_ms = opts->outage_ms;
+    if (opts->flags & ILK_CLIENT_NO_OUTAGE_WAIT) {
+        outage->cap_ms = 0;
+    } else if (opts->outage_ms) {
+        outage->cap_ms = opts->outage_ms;
+    } else {
+        outage->wait_ms =
+            fails_over(client) ? FAILOVER_MS : opts->connect_timeout_ms;
+    }
+}
+
 /* Make the gateway if there is a backend, the shared state, lanes, keeper and loop
  * of this process. */
 static ilk_status build(ilk_client *client, ilk_error *err)
@@ -300,6 +325,7 @@ static ilk_status build(ilk_client *client, ilk_error *err)
         return st;
     }
     client->shared->stops = &client->stops;
+    set_outage(client);
     snprintf(client->name, sizeof client->name, "interlock-%s",
              client->shared->client_id);
     set_target(client);
@@ -354,6 +380,30 @@ static ilk_status copy_text(char **field, const char **option, ilk_error *err)
     return *field ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
 
+/* One attempt; if the program has said how long, as many as that allows. */
+static ilk_status connect_first(ilk_client *client, ilk_error *err)
+{
+    const ilk_client_opts *opts = &client->opts;
+    const int64_t until = ilk__deadline(opts->outage_ms);
+    int pause_ms = 0;
+    ilk_status st;
+
+    for (;;) {
+        const int64_t attempt = ilk__deadline(opts->connect_timeout_ms);
+        int64_t now;
+
+        st = ilk__lanes_connect(client->lanes, attempt, err);
+        if (st == ILK_ETIMEOUT)
+            st = ilk__fail(err, ILK_ECONN, "%s", err ? err->msg : "");
+        now = ilk__now_ms();
+        if (st != ILK_ECONN || now >= until)
+            return st;
+        now += ilk__connect_pause_ms(&pause_ms);
+        if (poll(NULL, 0, ilk__poll_timeout(ilk__sooner(until, now))) < 0)
+            return ilk__fail(err, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
+    }
+}
+
 static ilk_status set_up(ilk_client *client, const char *text,
                          const ilk_client_opts *opts, ilk_error *err)
 {
@@ -382,8 +432,7 @@ static ilk_status set_up(ilk_client *client, const char *text,
     if (st == ILK_OK)
         st = build(client, err);
     if (st == ILK_OK && !(client->opts.flags & ILK_CLIENT_LAZY))
-        st = ilk__lanes_connect(
-            client->lanes, ilk__deadline(client->opts.connect_timeout_ms), err);
+        st = connect_first(client, err);
     return st;
 }
 

@@ -53,11 +53,12 @@ static void begin_ping(ilk__request *request)
 
     if (st)
         ilk__request_end(request, st);
-    else
-        ilk__request_ask(request, &ping, NULL,
-                         self->timeout_ms < 0 ? ilk__request_patience(request)
-                                              : ilk__deadline(self->timeout_ms),
+    else if (self->timeout_ms < 0)
+        ilk__request_ask(request, &ping, NULL, ilk__request_patience(request),
                          ponged);
+    else
+        ilk__request_wait(request, &ping, NULL, NULL,
+                          ilk__deadline(self->timeout_ms), ponged);
 }
 
 ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,

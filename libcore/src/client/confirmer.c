@@ -135,7 +135,6 @@ static void extend(ilk__confirmation *self)
     ilk__inflight_init(&self->inflight, confirmer->shared,
                        self->extension.kind->extend, &self->extension);
     self->inflight.op.deadline = self->deadline;
-    self->inflight.op.patient = 1;
     self->inflight.op.err = &self->error;
     self->inflight.finished = extended;
     ilk__inflight_start(&confirmer->pipeline, &self->inflight);
@@ -235,6 +234,7 @@ static void ask(ilk__confirmer *self)
     ilk__error_clear(&self->error);
     ilk__inflight_init(&wait->inflight, self->shared, &replicas_type, self);
     wait->inflight.op.err = &self->error;
+    wait->inflight.op.persist_ms = 0;
     wait->inflight.finished = replicas_asked;
     ilk__inflight_start(&self->pipeline, &wait->inflight);
 }

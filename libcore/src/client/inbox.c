@@ -125,6 +125,9 @@ void ilk__inbox_lost(ilk__shared *shared, ilk__subscriber *subscriber)
     forget(shared, subscriber);
     if (subscriber->number)
         return;
+    if (subscriber->connection.was_opening
+        && (why->code == ILK_ECONN || why->code == ILK_ETIMEOUT))
+        ilk__outage_note(&shared->outage, ilk__now_ms(), ILK_ECONN, why);
     shared->inbox_error = *why;
     shared->own_lost = 1;
     if (shared->subscribed_count && shared->inbox == ILK__INBOX_WANTED)

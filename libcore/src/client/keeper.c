@@ -58,6 +58,7 @@ ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
     keeper->shared = shared;
     ilk__pipeline_init(&keeper->pipeline, target, &shared->timers,
                        reply_timeout_ms);
+    keeper->pipeline.outage = &shared->outage;
     ilk__keeper_listen(keeper, target);
     return keeper;
 }

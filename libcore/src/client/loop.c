@@ -114,6 +114,7 @@ ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
     loop->wake.call = wake_loop;
     ilk__pipeline_init(&loop->pipeline, target, &loop->timers,
                        reply_timeout_ms);
+    loop->pipeline.outage = &client->shared->outage;
     loop->pipeline.connection.pollset = &loop->pollset;
     return loop;
 }

@@ -48,6 +48,7 @@ static ilk__lane *send(ilk_client *client, ilk__op *op, ilk__input *input,
         .command = &op->command,
         .deadline = op->deadline,
         .patience = ilk__deadline(client->opts.reply_timeout_ms),
+        .pauses_until = op->pauses_until,
     };
 
     input->status = ilk__lanes_call(client->lanes, &call, op->err);
@@ -197,7 +198,7 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
 }
 
 ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
-                    int64_t timeout_ms, ilk_error *err)
+                    int64_t deadline, ilk_error *err)
 {
     ilk__parker parker;
     ilk_error own = {0};
@@ -206,8 +207,9 @@ ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
 
     if (st)
         return st;
-    ilk__op_init(&op, type, subject, ilk__deadline(timeout_ms),
-                 err ? err : &own);
+    ilk__op_init(&op, type, subject, deadline, err ? err : &own);
+    op.outage = &client->shared->outage;
+    op.persist_ms = op.outage->wait_ms;
     st = ilk__run(client, &op, &parker);
     ilk__op_free(&op);
     ilk__parker_destroy(&parker);
@@ -225,8 +227,10 @@ ilk_status ilk__request_run(ilk__request *request, ilk_client *client,
     if (st)
         return st;
     request->client = client;
-    if (client) /* else begin() refuses */
+    if (client) { /* else begin() refuses */
         request->reply_timeout_ms = client->opts.reply_timeout_ms;
+        request->outage = &client->shared->outage;
+    }
     request->op = &op;
     request->err = err ? err : &own;
     begin(request);

@@ -25,8 +25,9 @@ int ilk__run_ticks(const ilk_client *client);
 ilk_status ilk__request_run(ilk__request *request, ilk_client *client,
                             ilk__request_begin *begin, ilk_error *err);
 
-/* Run a single operation outside of any request. */
+/* Run a single operation outside of any request; `deadline` as in
+ * ilk__request_ask(). */
 ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
-                    int64_t timeout_ms, ilk_error *err);
+                    int64_t deadline, ilk_error *err);
 
 #endif

@@ -265,6 +265,7 @@ static ilk_op *make(const ilk__request *request, size_t size,
     op->request = memcpy(op->room, request, size);
     op->request->client = client;
     op->request->reply_timeout_ms = client->opts.reply_timeout_ms;
+    op->request->outage = &client->shared->outage;
     op->request->op = &op->inflight.op;
     op->request->err = &op->error;
     op->client = ilk__client_ref(client);

@@ -192,10 +192,10 @@ static ilk_status accepts_name(const void *name, size_t len, ilk_error *err)
 #define CLUSTER(url_scheme)                                                    \
     {                                                                          \
         .scheme = (url_scheme), .store = "the cluster", .offers = UINT32_MAX,  \
-        .open = open_cluster, .close = close_cluster, .abandon = abandon,      \
-        .call = ilk__cluster_call, .command = ilk__cluster_command,            \
-        .contact = ilk__cluster_contact, .accepts_name = accepts_name,         \
-        .subscribe = ilk__cluster_subscribe,                                   \
+        .fails_over = 1, .open = open_cluster, .close = close_cluster,         \
+        .abandon = abandon, .call = ilk__cluster_call,                         \
+        .command = ilk__cluster_command, .contact = ilk__cluster_contact,      \
+        .accepts_name = accepts_name, .subscribe = ilk__cluster_subscribe,     \
         .await_patterns = ilk__cluster_await_patterns, .prepare = prepare,     \
         .polled = polled                                                       \
     }

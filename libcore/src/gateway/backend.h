@@ -69,6 +69,8 @@ typedef struct ilk__backend {
     const struct ilk__backend *also; /* for another scheme; of a shared object
                                         only. NULL: that is all */
     uint32_t offers;                 /* ILK_OFFER_... bits */
+    int fails_over; /* a replica takes the place of a node that has failed, after
+                           some seconds */
     int keeps_order; /* the store executes requests with a common key in the
                            order of their calls */
     /* The keys that order a request: requests with one of them in common keep their

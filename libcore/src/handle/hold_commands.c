@@ -179,7 +179,6 @@ void ilk__hold_send_release(ilk__request *request, const ilk__op_type *type,
     release->tries = 0;
     ilk__request_ask(request, type, release, ilk__request_patience(request),
                      answered);
-    request->op->patient = 1;
 }
 
 /* ---- probe: does this token still hold? --------------------------------- */

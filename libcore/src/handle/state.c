@@ -323,5 +323,4 @@ void ilk__state_change(ilk__change *change, const ilk__op_type *type,
     }
     ilk__request_ask(request, type, change, ilk__request_patience(request),
                      answered);
-    request->op->patient = 1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* inflight.c -- in-flight operations: starting, stepping and ending them. */
 #include "inflight_internal.h"
+#include "shared.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -62,6 +63,7 @@ void ilk__inflight_init(ilk__inflight *inflight, ilk__shared *shared,
     inflight->shared = shared;
     inflight->timer.fire = ilk__inflight_fire;
     ilk__op_init(&inflight->op, type, subject, ILK__FOREVER, NULL);
+    inflight->op.outage = shared ? &shared->outage : NULL;
 }
 
 void ilk__pipeline_init(ilk__pipeline *pipeline, const ilk__target *target,
@@ -141,6 +143,20 @@ static void set_timer(ilk__pipeline *pipeline, ilk__inflight *inflight,
         ilk__timer_clear(pipeline->timers, &inflight->timer);
 }
 
+/* The connection is down: the command waits for it, or for its next failure. */
+static void await_connection(ilk__pipeline *pipeline, ilk__inflight *inflight)
+{
+    const ilk__op *op = &inflight->op;
+
+    pipeline->connection.wanted = 1;
+    if (!op->pauses_until)
+        pipeline->connection.retry_at = 0;
+    put(&pipeline->unsent, inflight, ILK__INFLIGHT_UNSENT);
+    set_timer(pipeline, inflight,
+              op->pauses_until ? ilk__sooner(op->deadline, op->pauses_until)
+                               : op->deadline);
+}
+
 int ilk__inflight_send(ilk__pipeline *pipeline, ilk__inflight *inflight,
                        ilk__input *input)
 {
@@ -150,9 +166,7 @@ int ilk__inflight_send(ilk__pipeline *pipeline, ilk__inflight *inflight,
     if (inflight->closed)
         return 0;
     if (!pipeline->connection.up) {
-        pipeline->connection.wanted = 1;
-        put(&pipeline->unsent, inflight, ILK__INFLIGHT_UNSENT);
-        set_timer(pipeline, inflight, op->deadline);
+        await_connection(pipeline, inflight);
         return 1;
     }
     input->status = put_on_wire(pipeline, inflight, &op->command, NULL);
@@ -268,6 +282,8 @@ static void give_up(ilk__pipeline *pipeline, ilk__inflight *inflight,
 
     if (inflight->state == ILK__INFLIGHT_UNSENT) {
         remove_from(&pipeline->unsent, inflight);
+        if (inflight->op.err && pipeline->failure.code)
+            *inflight->op.err = pipeline->failure;
     } else {
         ilk__pipeline_at(pipeline, inflight->position)->inflight = NULL;
         input.may_have_run = 1;

@@ -86,7 +86,10 @@ typedef struct ilk__pipeline {
     /* Replies that matched their commands but wait for the end of the turn. */
     ilk__reply *held[ILK__HELD_MOST];
     size_t held_count;
-    int distrusted; /* a reply made no sense: break the connection */
+    int distrusted;      /* a reply made no sense: break the connection */
+    ilk__outage *outage; /* for failed attempts to connect; or NULL */
+    int silent;          /* it is broken because a reply did not come in time */
+    ilk_error failure;   /* why it was lost the last time */
 } ilk__pipeline;
 
 void ilk__inflight_init(ilk__inflight *inflight, ilk__shared *shared,

@@ -67,7 +67,8 @@ static void wire_lost(ilk__pipeline *pipeline)
         ilk__pipeline_slot lost = *ilk__pipeline_at(pipeline, pipeline->first);
         ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
                             .may_have_run = 1,
-                            .status = ILK_ECONN};
+                            .status =
+                                pipeline->silent ? ILK_ETIMEOUT : ILK_ECONN};
 
         pipeline->first++;
         pipeline->count--;
@@ -128,9 +129,25 @@ int64_t ilk__pipeline_patience(const ilk__pipeline *pipeline)
                : ILK__FOREVER;
 }
 
+/* Operations note an outage as well, but there may be none now. */
+static void note_outage(const ilk__pipeline *pipeline)
+{
+    const ilk_error *why = &pipeline->connection.error;
+
+    if (pipeline->outage
+        && (why->code == ILK_ECONN || why->code == ILK_ETIMEOUT))
+        ilk__outage_note(
+            pipeline->outage,
+            ilk__now_ms() - (pipeline->silent ? pipeline->reply_timeout_ms : 0),
+            ILK_ECONN, why);
+}
+
 static void lost(ilk__pipeline *pipeline, const char *whose)
 {
+    if (pipeline->connection.was_opening || pipeline->silent)
+        note_outage(pipeline);
     ilk__log(ILK__LOG_INFO, "%s: %s", whose, pipeline->connection.error.msg);
+    pipeline->failure = pipeline->connection.error;
     ilk__pipeline_connection_lost(pipeline);
 }
 
@@ -216,8 +233,11 @@ void ilk__pipeline_handle(ilk__pipeline *pipeline,
 void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
                                   const char *whose)
 {
-    if (now >= ilk__pipeline_patience(pipeline))
-        broken(pipeline, "the server does not reply", whose);
+    if (now < ilk__pipeline_patience(pipeline))
+        return;
+    pipeline->silent = 1;
+    broken(pipeline, "the server does not reply", whose);
+    pipeline->silent = 0;
 }
 
 /* ---- the end of all ----------------------------------------------------- */

@@ -2,25 +2,25 @@
 /*
  * op.c -- what all operations share: sending, retransmitting, giving up.
  *
- *     NO_REPLY, the command may have run     only_once: fail (ILK_EUNKNOWN);
- *                                            else send a copy at once, and
- *                                            after that with growing pauses
- *     NO_REPLY, it cannot have run           fail; retry with pauses if the op
- *                                            is patient or a copy may have run
+ *     NO_REPLY, the command may have run     only_once: fail (ILK_EUNKNOWN).
+ *                                            The connection broke: send a copy at
+ *                                            once, but only one
+ *     NO_REPLY otherwise                     an outage
+ *     error ILKDOWN, from a gateway          the same
+ *     error NOQUORUM, from a gateway         the same, with that status
  *     error NOSCRIPT                         only_once: fail (ILK_EUNKNOWN), for
  *                                            an error has no number and may be
  *                                            another's; else send a copy as EVAL
- *                                            (a hasty op has one copy, no pauses)
- *     no reply by the deadline, closed,      fail
- *     refused login
- *     error BUSY, LOADING                    retry with pauses if patient
- *     error ILKNOQUORUM, from a gateway      the same
- *     error ILKDOWN, from a gateway          as a connection that cannot be
- *                                            opened
- *     other errors                           fail
+ *     error BUSY, LOADING                    as an outage, but the server is there
+ *     closed, refused login, other errors    fail
  *
- * Retries end at the deadline, or ILK__CONTACT_LOST_MS after the last reply or
- * wake-up.
+ * In an outage (outage.h) copies are sent after growing pauses until the earliest of
+ * these, and then it fails with ILK_ECONN, or ILK_EUNKNOWN if a copy may have run:
+ *
+ *     the operation's deadline
+ *     persist_ms after the beginning of the outage, but not before one attempt
+ *     ILK__COPIES_WITHIN_MS after the first copy, if one may have run
+ *     without a deadline: ILK__CONTACT_LOST_MS after the last reply or wake-up
  */
 #include "op.h"
 
@@ -32,6 +32,10 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+    SILENCE_MS = 500 /* without a reply for so long, the server is away */
+};
+
 void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
                   int64_t deadline, ilk_error *err)
 {
@@ -42,6 +46,7 @@ void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
     op->subject = subject;
     op->deadline = deadline;
     op->err = err;
+    op->persist_ms = ILK__FOREVER;
     ilk__command_init(&op->command);
 }
 
@@ -98,6 +103,21 @@ static ilk__act without_memory(ilk__op *op, ilk__act act)
     return ilk__op_done(op, status);
 }
 
+/* Once the outage has lasted too long for this operation, one attempt is left. */
+static void plan_connecting(ilk__op *op)
+{
+    int64_t since = op->away_since;
+
+    op->pauses_until = op->deadline;
+    if (op->persist_ms == ILK__FOREVER)
+        return;
+    if (!since && op->outage)
+        since = atomic_load_explicit(&op->outage->since, memory_order_relaxed);
+    op->pauses_until = (since ? since : op->now) + op->persist_ms;
+    if (op->pauses_until <= op->now)
+        op->pauses_until = 0;
+}
+
 static ilk__act compose(ilk__op *op, ilk__act act)
 {
     ilk__command_free(&op->command);
@@ -105,7 +125,8 @@ static ilk__act compose(ilk__op *op, ilk__act act)
     op->type->ask(op);
     op->retried = 0;
     op->backoff_ms = 0;
-    op->sent_at = op->now;
+    op->sent_at = op->first_sent_at = op->now;
+    plan_connecting(op);
     if (op->command.failed)
         return without_memory(op, act);
     return act;
@@ -137,9 +158,7 @@ int ilk__op_may_have_run(const ilk__op *op)
  * connection; any other command may have been executed. */
 static ilk_status silence(const ilk__op *op, ilk_status status)
 {
-    if (op->type->reads)
-        return status == ILK_EUNKNOWN ? ILK_ECONN : status;
-    return status == ILK_ETIMEOUT && op->retried ? ILK_EUNKNOWN : status;
+    return op->type->reads && status == ILK_EUNKNOWN ? ILK_ECONN : status;
 }
 
 ilk__act ilk__op_end(ilk__op *op, ilk_status status)
@@ -168,63 +187,105 @@ static ilk__act give_up(ilk__op *op, ilk_status status)
     return ilk__op_end(op, status);
 }
 
+/* Whether a copy that comes late may be executed a second time, when the server has
+ * forgotten the first one. A wait has its entry and its token, and takes back what it
+ * does not use. */
+static int needs_memory(const ilk__op_type *type)
+{
+    return !type->reads && (!type->wake || type->arrives);
+}
+
 /* When to stop retrying. */
 static int64_t limit_of(const ilk__op *op)
 {
-    return ilk__sooner(op->deadline, op->contact_at + ILK__CONTACT_LOST_MS);
+    int64_t limit = op->deadline;
+
+    if (limit == ILK__FOREVER)
+        limit = op->contact_at + ILK__CONTACT_LOST_MS;
+    if (op->persist_ms != ILK__FOREVER)
+        limit = ilk__sooner(limit, op->away_since + op->persist_ms);
+    if (op->retried && needs_memory(op->type))
+        limit = ilk__sooner(limit, op->first_sent_at + ILK__COPIES_WITHIN_MS);
+    return limit;
 }
 
 /* Send the same command once more, after a pause that grows. */
 static ilk__act ask_again_later(ilk__op *op, ilk_status status)
 {
+    const int64_t limit = limit_of(op);
     int64_t pause;
 
-    if (op->now >= limit_of(op))
+    if (op->now >= limit)
         return give_up(op, status);
     pause = ilk__request_pause_ms(&op->backoff_ms);
     op->resend = 1;
     op->refused = 0;
-    return ilk__op_sleep(op, ilk__sooner(op->now + pause, limit_of(op)));
+    return ilk__op_sleep(op, ilk__sooner(op->now + pause, limit));
 }
 
 static ilk__act send_copy(ilk__op *op)
 {
     op->resend = 0;
     op->sent_at = op->now;
+    plan_connecting(op);
     ilk__error_clear(op->err);
     return ILK__ACT_SEND;
 }
 
-/* This copy was not executed. Retry only if the operation is patient or another copy
- * may have run. */
-static ilk__act on_no_contact(ilk__op *op)
+/* The server cannot be reached, or does not reply. Not sure: its reply is not here at a
+ * deadline that was short. */
+static ilk__act on_outage(ilk__op *op, ilk_status status, int is_sure)
 {
-    if (op->hasty || (!op->patient && !op->retried))
-        return give_up(op, ILK_ECONN);
-    return ask_again_later(op, op->retried ? ILK_EUNKNOWN : ILK_ECONN);
+    if (!op->away_since)
+        op->away_since = op->sent_at;
+    if (op->outage && is_sure)
+        op->away_since =
+            ilk__outage_note(op->outage, op->away_since, status, op->err);
+    if (op->now >= limit_of(op))
+        ilk__outage_tell(op->err, op->away_since, op->now);
+    return ask_again_later(op, op->retried ? ILK_EUNKNOWN : status);
 }
 
 static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
 {
-    ilk_status status = input->status;
-    int is_first = input->may_have_run && !op->retried;
+    const int is_first = input->may_have_run && !op->retried;
+    const int broke = input->status == ILK_ECONN;
 
     if (input->may_have_run)
         op->retried = 1;
     if (input->may_have_run && op->type->only_once)
         return give_up(op, ILK_EUNKNOWN);
-    if (status == ILK_ETIMEOUT && op->now < op->deadline)
-        status = ILK_ECONN; /* the reply timeout, not our deadline */
-    if (status != ILK_ECONN)
-        return give_up(op, status);
-    /* When the connection broke after the first sending, send a copy at once
-     * over a new one. */
-    return is_first ? send_copy(op) : on_no_contact(op);
+    if (input->status == ILK_ENOQUORUM) /* of a gateway that is not reached */
+        return on_outage(op, ILK_ENOQUORUM, 1);
+    if (!broke && input->status != ILK_ETIMEOUT)
+        return give_up(op, input->status);
+    /* An idle connection may have been closed: a new one tells. */
+    return broke && is_first
+               ? send_copy(op)
+               : on_outage(op, ILK_ECONN,
+                           broke || op->now - op->sent_at >= SILENCE_MS);
 }
 
 static int is_passing(ilk_status status)
 {
     return status == ILK_ESERVERBUSY || status == ILK_ESERVERLOADING;
+}
+
+/* The server is there but cannot serve. At the limit it is not asked once more: no
+ * reply could come in time. */
+static ilk__act on_refusal(ilk__op *op, ilk_status status)
+{
+    ilk__act act;
+
+    if (status == ILK_ENOQUORUM) {
+        act = on_outage(op, status, 1);
+    } else {
+        if (!op->away_since)
+            op->away_since = op->now;
+        act = ask_again_later(op, status);
+    }
+    op->refused = status;
+    return act;
 }
 
 static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
@@ -239,25 +300,37 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
         return give_up(op, ILK_EUNKNOWN);
     }
     status = ilk__missing_right(reply, &op->command, op->script, op->err);
-    if (ilk__reply_is_error(reply, "ILKNOQUORUM") && op->patient) {
-        ilk__act act = ask_again_later(op, status);
-
-        op->refused = status;
-        return act;
-    }
     if (status == ILK_ECONN)
-        return on_no_contact(op);
-    if (is_passing(status) && op->patient)
-        return ask_again_later(op, status);
-    return give_up(op, status);
+        return on_outage(op, status, 1);
+    return status == ILK_ENOQUORUM || is_passing(status)
+               ? on_refusal(op, status)
+               : give_up(op, status);
+}
+
+static int is_outage(const ilk__reply *reply)
+{
+    return ilk__reply_is_error(reply, "ILKDOWN")
+           || ilk__reply_is_error(reply, "NOQUORUM");
+}
+
+/* The server has replied. */
+static void note_contact(ilk__op *op, const ilk__reply *reply)
+{
+    if (reply->type == ILK__REPLY_ERROR && is_outage(reply))
+        return;
+    op->contact_at = op->now;
+    if (reply->type != ILK__REPLY_ERROR)
+        op->away_since = 0;
+    if (op->outage
+        && atomic_load_explicit(&op->outage->since, memory_order_relaxed))
+        ilk__outage_end(op->outage, op->now);
 }
 
 static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
 {
     ilk__act act;
 
-    if (!ilk__reply_is_error(reply, "ILKDOWN"))
-        op->contact_at = op->now;
+    note_contact(op, reply);
     if (reply->type == ILK__REPLY_ERROR)
         return on_error_reply(op, reply);
     if (op->script != ILK__SCRIPT_NONE) {
@@ -296,8 +369,11 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
     if (op->resend && !ends_pause(op, cause)) {
         if (op->now < op->wake_at)
             return ILK__ACT_SLEEP;
-        if (op->refused && op->now >= limit_of(op))
-            return give_up(op, op->refused); /* no reply could come in time */
+        if (op->refused && op->now >= limit_of(op)) {
+            if (op->refused == ILK_ENOQUORUM)
+                ilk__outage_tell(op->err, op->away_since, op->now);
+            return give_up(op, op->refused);
+        }
         return send_copy(op);
     }
     op->resend = 0;

@@ -24,12 +24,19 @@
 #ifndef ILK__OP_H
 #define ILK__OP_H
 
+#include "outage.h"
 #include "redis/ensured.h"
 #include "redis/script.h"
 
-/* A wait without a deadline fails when the server has not replied for this
- * long. */
-enum { ILK__CONTACT_LOST_MS = 60 * 1000 };
+enum {
+    /* A wait without a deadline fails when the server has not replied for this
+     * long. */
+    ILK__CONTACT_LOST_MS = 60 * 1000,
+    /* A command that may have been executed is not sent again later than this after
+     * its first copy: servers remember for 60 s what they have executed, and a copy
+     * may be on its way for some of them. */
+    ILK__COPIES_WITHIN_MS = 45 * 1000
+};
 
 typedef enum ilk__act {
     ILK__ACT_SEND,      /* send op->command, then REPLY or NO_REPLY */
@@ -71,6 +78,7 @@ typedef struct ilk__op_type {
     int script;       /* that defines the reply's shape, or ILK__SCRIPT_NONE */
     int reads;        /* read-only: a missing reply can be ignored */
     int only_once;    /* not idempotent: never retransmitted */
+    int arrives;      /* a wait that the server counts as an arrival */
     void (*ask)(ilk__op *op); /* compose op->command, which is empty */
     ilk__act (*reply)(ilk__op *op, const ilk__reply *reply);
     /* These may be NULL: start asks, a failure ends the operation. */
@@ -91,9 +99,16 @@ struct ilk__op {
     int64_t wake_at;       /* SLEEP */
     int64_t now;           /* time of the last input */
     int64_t sent_at;       /* just before the last copy was sent */
+    int64_t first_sent_at; /* the same for the first copy */
     int retried;           /* the server may have run an earlier copy */
-    int patient;           /* retry while the server is away or busy */
-    int hasty;             /* send one copy at once, none after a pause */
+    ilk__outage *outage;   /* what the client knows of one; or NULL */
+    int64_t persist_ms;    /* how long it is sent again, after pauses, while the
+                              server is away or busy, from the beginning of that:
+                              0: not at all, ILK__FOREVER: until the deadline */
+    int64_t away_since;    /* the server's absence began; 0: it is not away */
+    int64_t pauses_until;  /* SEND: it waits so long for the end of a pause
+                              between attempts to connect; 0: it makes one attempt
+                              at once */
     int64_t contact_at;    /* time of the last reply or wake-up */
     int resend;            /* asleep between two copies of a command */
     ilk_status refused;    /* by the reply after which it is sent again */

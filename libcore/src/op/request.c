@@ -11,7 +11,11 @@ void ilk__request_wait(ilk__request *request, const ilk__op_type *type,
                        void *subject, ilk__parker *parker, int64_t deadline,
                        ilk__request_then *then)
 {
-    ilk__op_init(request->op, type, subject, deadline, request->err);
+    ilk__op *op = request->op;
+
+    ilk__op_init(op, type, subject, deadline, request->err);
+    op->outage = request->outage;
+    op->persist_ms = request->outage->cap_ms;
     request->parker = parker;
     request->then = then;
 }
@@ -20,11 +24,12 @@ void ilk__request_ask(ilk__request *request, const ilk__op_type *type,
                       void *subject, int64_t deadline, ilk__request_then *then)
 {
     ilk__request_wait(request, type, subject, NULL, deadline, then);
+    request->op->persist_ms = request->outage->wait_ms;
 }
 
 int64_t ilk__request_patience(const ilk__request *request)
 {
-    return ilk__deadline(request->reply_timeout_ms);
+    return ilk__outage_patience(request->outage, request->reply_timeout_ms);
 }
 
 void ilk__request_hush(ilk__request *request)

@@ -50,6 +50,7 @@ struct ilk__request {
     /* while it runs */
     ilk_client *client;
     int64_t reply_timeout_ms; /* the client's */
+    ilk__outage *outage;      /* the client's */
     ilk__op *op;              /* the current operation */
     ilk__parker *parker;      /* woken for its news; NULL: it has none */
     ilk__request_then *then;  /* called when it ends; NULL: request is over */
@@ -60,14 +61,19 @@ struct ilk__request {
     ilk__result result;
 };
 
-/* For begin() and then(): the next operation; the second one can be woken by
- * `parker`. */
+/*
+ * For begin() and then(): the next operation. The first one has no limit of the
+ * caller's: in an outage it tries again for the client's outage_ms. The second one
+ * has, `deadline`, and can be woken by `parker`; an outage ends it at the deadline, or
+ * before it if the program has said so.
+ */
 void ilk__request_ask(ilk__request *request, const ilk__op_type *type,
                       void *subject, int64_t deadline, ilk__request_then *then);
 void ilk__request_wait(ilk__request *request, const ilk__op_type *type,
                        void *subject, ilk__parker *parker, int64_t deadline,
                        ilk__request_then *then);
-/* The deadline of a command sent now, by the client's reply timeout. */
+/* The deadline of a call without a limit: by then it has a reply, or an outage has
+ * ended it. */
 int64_t ilk__request_patience(const ilk__request *request);
 /* After ilk__request_ask(): its failure must not fill the caller's error. */
 void ilk__request_hush(ilk__request *request);

@@ -51,6 +51,7 @@ ilk_status ilk__shared_open(ilk__shared *shared, const char *label,
     if (st)
         return st;
     pthread_mutex_init(&shared->mutex, NULL);
+    ilk__outage_init(&shared->outage);
     ilk__notifications_init(&shared->notifications);
     set_label(shared, label);
     shared->plan = ILK__FOREVER;
@@ -68,6 +69,7 @@ void ilk__shared_close(ilk__shared *shared)
     ilk__recent_free(&shared->recent);
     ilk__notifications_destroy(&shared->notifications);
     ilk__pollable_close(&shared->wakeup);
+    ilk__outage_destroy(&shared->outage);
     pthread_mutex_destroy(&shared->mutex);
 }
 

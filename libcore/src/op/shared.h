@@ -78,6 +78,7 @@ struct ilk__shared {
     int giving_back;           /* cancels in flight, see wait_queue.h */
     /* 1: a reply to an earlier EVALSHA proved that the script is loaded */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];
+    ilk__outage outage;
     _Atomic uint32_t interrupts; /* ilk_client_interrupt() calls */
     _Atomic uint32_t *stops;     /* the client's: odd while it is stopped */
     ilk__notifications notifications;

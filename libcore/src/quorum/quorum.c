@@ -39,17 +39,6 @@ static ilk_status take_fsync(ilk__quorum *quorum, ilk__span value,
                      value.len < 40 ? (int)value.len : 40, value.at);
 }
 
-static ilk_status take_noquorum(ilk__quorum *quorum, ilk__span value,
-                                ilk_error *err)
-{
-    quorum->fails_at_once = ilk__text_equals(value, "fail");
-    if (quorum->fails_at_once || ilk__text_equals(value, "wait"))
-        return ILK_OK;
-    return ilk__fail(err, ILK_EINVAL,
-                     "URL: noquorum must be wait or fail, got \"%.*s\"",
-                     value.len < 40 ? (int)value.len : 40, value.at);
-}
-
 static ilk_status take_option(void *store, ilk__span key, ilk__span value,
                               int *out_is_own, ilk_error *err)
 {
@@ -58,11 +47,11 @@ static ilk_status take_option(void *store, ilk__span key, ilk__span value,
     *out_is_own = 1;
     if (ilk__text_equals(key, "longest_lease_ms"))
         return take_longest(quorum, value, err);
-    if (ilk__text_equals(key, "noquorum"))
-        return take_noquorum(quorum, value, err);
     if (ilk__text_equals(key, "fsync"))
         return take_fsync(quorum, value, err);
-    *out_is_own = ilk__text_equals(key, "quorum");
+    /* The core has read the second one. */
+    *out_is_own =
+        ilk__text_equals(key, "quorum") || ilk__text_equals(key, "noquorum");
     return ILK_OK;
 }
 

@@ -23,8 +23,6 @@
  * reply is what a majority replies.
  *
  * Options of the query, besides those of one server:
- *     noquorum=wait|fail      too few nodes vote: a wait goes on until its deadline
- *                             (the default), or fails at once
  *     longest_lease_ms=60000  longer leases are refused. A node that was restarted
  *                             votes again after this time
  *     fsync=check|trust       check (the default): a node keeps registers if its

@@ -392,7 +392,7 @@ static int64_t patience_of(const ilk__attempt *attempt)
 }
 
 /* A wait that has its place goes on when the nodes are back; else the core tries
- * again until its deadline, or returns the error at once. */
+ * again as in any outage. */
 static void lack_quorum(ilk__attempt *attempt)
 {
     int holds = attempt->state == ILK__ATTEMPT_HOLDS;
@@ -400,8 +400,7 @@ static void lack_quorum(ilk__attempt *attempt)
     if (!attempt->request
         || (!attempt->why[0] && patience_of(attempt) > ilk__now_ms()))
         return;
-    say_error(attempt, holds || attempt->quorum->fails_at_once ? "NOQUORUM"
-                                                               : "ILKNOQUORUM");
+    say_error(attempt, "NOQUORUM");
     if (!holds)
         give_up(attempt);
 }

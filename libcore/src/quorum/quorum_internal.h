@@ -197,7 +197,6 @@ struct ilk__quorum {
     int64_t connect_ms;
     int64_t patience_ms; /* less than the core's own for a reply */
     int64_t longest_ms;
-    int fails_at_once; /* noquorum=fail */
 
     ilk__quorum_node nodes[ILK__QUORUM_MOST];
     size_t count;

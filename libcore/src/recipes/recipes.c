@@ -168,8 +168,11 @@ void ilk__recipe_value(ilk__recipe *self, const void *value, size_t len)
 ilk_status ilk__recipe_run(ilk__recipe *self, const ilk__op_type *type)
 {
     if (!self->st)
-        self->st = ilk__ask(self->client, type, self,
-                            self->client->opts.reply_timeout_ms, self->err);
+        self->st =
+            ilk__ask(self->client, type, self,
+                     ilk__outage_patience(&self->client->shared->outage,
+                                          self->client->opts.reply_timeout_ms),
+                     self->err);
     for (size_t i = 0; i < self->key_count; i++)
         ilk__free(self->keys[i].data);
     if (self->st) {

@@ -11,7 +11,12 @@
 
 /* SHOWS_UP_MS: a consumer reserves again at least after each round of blocking,
  * which is shorter; one that does not may be dead. */
-enum { SHOWS_UP_MS = 15000, RECOVER_AT_ONCE = 1000, GONE_MOST = 16 };
+enum {
+    SHOWS_UP_MS = 15000,
+    LAST_MS = 500, /* for the reply to the request at the deadline */
+    RECOVER_AT_ONCE = 1000,
+    GONE_MOST = 16
+};
 
 typedef struct reserve_query {
     ilk_consumer *consumer;
@@ -127,7 +132,7 @@ static const ilk__op_type reserve = {.name = "recipes_reserve",
                                      .reply = reserve_reply,
                                      .wake = reserve_wake};
 
-/* As ilk__ask(), but waits for a server that cannot be reached. */
+/* As ilk__ask(), but with the caller's limit. */
 static ilk_status ask_patiently(ilk_client *client, reserve_query *self,
                                 int64_t deadline, ilk_error *err)
 {
@@ -138,8 +143,12 @@ static ilk_status ask_patiently(ilk_client *client, reserve_query *self,
 
     if (st)
         return st;
+    /* The last one at the deadline is awaited as well. */
+    if (deadline < ilk__deadline(LAST_MS))
+        deadline = ilk__deadline(LAST_MS);
     ilk__op_init(&op, &reserve, self, deadline, err ? err : &own);
-    op.patient = 1;
+    op.outage = &client->shared->outage;
+    op.persist_ms = op.outage->cap_ms;
     st = ilk__run(client, &op, &parker);
     ilk__op_free(&op);
     ilk__parker_destroy(&parker);

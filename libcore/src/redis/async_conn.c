@@ -46,6 +46,7 @@ void ilk__async_conn_abandon(ilk__async_conn *connection)
 
 static ilk__async_conn_result lost(ilk__async_conn *connection)
 {
+    connection->was_opening = !connection->up;
     drop(connection);
     connection->retry_at =
         ilk__now_ms() + ilk__connect_pause_ms(&connection->retry_ms);

@@ -47,6 +47,7 @@ typedef struct ilk__async_conn {
     int retry_ms;
     int64_t next_number; /* of the next request */
     ilk__buf out;
+    int was_opening;      /* it could not be opened; 0: it broke */
     ilk_error error;      /* why it was lost */
     ilk__traffic traffic; /* without `connected`, which is `up` */
 } ilk__async_conn;

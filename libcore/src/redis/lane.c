@@ -145,7 +145,7 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
     self.group = call->group;
     pthread_mutex_lock(&lane->mutex);
     st = ilk__lane_come_up(lane, ilk__sooner(call->deadline, call->patience),
-                           err);
+                           call->pauses_until, err);
     if (st == ILK_OK)
         st = ilk__lane_append(lane, &self, call->command, err);
     if (st == ILK_OK) {
@@ -230,12 +230,13 @@ void ilk__lane_read_overdue(ilk__lane *lane)
     ilk__lane_unlock(lane);
 }
 
-ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err)
+ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline,
+                             int64_t pauses_until, ilk_error *err)
 {
     ilk_status st;
 
     pthread_mutex_lock(&lane->mutex);
-    st = ilk__lane_come_up(lane, deadline, err);
+    st = ilk__lane_come_up(lane, deadline, pauses_until, err);
     ilk__lane_unlock(lane);
     return st;
 }

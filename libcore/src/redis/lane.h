@@ -37,6 +37,9 @@ typedef struct ilk__lane_call {
     const ilk__command *command;
     int64_t deadline; /* of the caller; then the slot is abandoned */
     int64_t patience; /* with the server; then the connection is closed, too */
+    /* If the lane is down: it waits so long for the end of a pause between two
+     * attempts to connect. 0: it makes one attempt, at once. */
+    int64_t pauses_until;
     /* Decremented when the reply comes, or when none can come any more, which may be
      * after the call; NULL: nothing is counted. */
     _Atomic uint32_t *group;
@@ -70,8 +73,10 @@ ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
 /* Decrement the count of a call; NULL is ignored. */
 void ilk__lane_answered(_Atomic uint32_t *group);
 
-/* Connect if the lane is down; until deadline at most. */
-ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);
+/* Connect if the lane is down; until deadline at most. pauses_until as in
+ * ilk__lane_call. */
+ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline,
+                             int64_t pauses_until, ilk_error *err);
 
 /* 1 while there is a connection that works. Without the mutex: only a hint. */
 int ilk__lane_is_up(const ilk__lane *lane);

@@ -83,6 +83,7 @@ struct ilk__lane {
     int abandoned;                /* slots */
     _Atomic int64_t unread_since; /* there are some since then; 0: none */
     ilk_error failure;            /* why it broke, or could not be opened */
+    unsigned failures;            /* attempts to open it that failed */
     ilk__traffic traffic;
 };
 
@@ -98,7 +99,8 @@ void ilk__lane_unlock(ilk__lane *lane);
 void ilk__lane_end_ensured(ilk__ensured *ended);
 
 /* lane_open.c: the life of the connection. */
-ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err);
+ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
+                             int64_t pauses_until, ilk_error *err);
 void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state);
 void ilk__lane_close_if_unused(ilk__lane *lane);
 void ilk__lane_wake_newcomers(ilk__lane *lane);

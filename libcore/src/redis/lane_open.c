@@ -103,6 +103,7 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
         connected(lane, conn);
     } else {
         not_connected(lane);
+        lane->failures++;
         ilk__error_clear(&lane->failure);
         if (err)
             lane->failure = *err;
@@ -163,9 +164,25 @@ static void await_change(ilk__lane *lane, int64_t until)
     ilk__parker_destroy(&self.parker);
 }
 
-/* Bring the lane up. Called and returns with the mutex held. */
-ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err)
+static ilk_status fail_in_time(const ilk__lane *lane, ilk_error *err)
 {
+    return ilk__fail(err, ILK_ECONN, "no connection in time%s%s",
+                     lane->failure.msg[0] ? ": " : "", lane->failure.msg);
+}
+
+/* Another thread's attempt has failed. */
+static ilk_status fail_as(const ilk_error *failure, ilk_error *err)
+{
+    return ilk__fail(err, failure->code ? (ilk_status)failure->code : ILK_ECONN,
+                     "%s", failure->msg);
+}
+
+/* Bring the lane up. Called and returns with the mutex held. */
+ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
+                             int64_t pauses_until, ilk_error *err)
+{
+    const unsigned failures = lane->failures;
+
     for (;;) {
         int64_t now;
 
@@ -175,20 +192,21 @@ ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err)
             return ILK_OK;
         now = ilk__now_ms();
         if (now >= deadline)
-            return ilk__fail(err, ILK_ECONN, "no connection in time%s%s",
-                             lane->failure.msg[0] ? ": " : "",
-                             lane->failure.msg);
-        if (lane->state == ILK__LANE_DOWN && !lane->has_connector
-            && now >= lane->retry_at) {
+            return fail_in_time(lane, err);
+        if (!pauses_until && lane->failures != failures)
+            return fail_as(&lane->failure, err);
+        if (is_down(lane) && (!pauses_until || now >= lane->retry_at)) {
             ilk_status st = open_connection(lane, deadline, err);
 
             if (st || lane->state == ILK__LANE_UP)
                 return st;
             continue; /* a switch of the primary closed it at once */
         }
+        if (is_down(lane) && now >= pauses_until)
+            return fail_in_time(lane, err);
         await_change(lane,
-                     lane->has_connector || lane->state == ILK__LANE_BROKEN
-                         ? deadline
-                         : ilk__sooner(deadline, lane->retry_at));
+                     is_down(lane) ? ilk__sooner(
+                         ilk__sooner(deadline, pauses_until), lane->retry_at)
+                                   : deadline);
     }
 }

@@ -234,14 +234,15 @@ static ilk__lane *find_unsettled(const ilk__lanes *lanes, size_t at)
     return NULL;
 }
 
-static ilk_status settle_others(ilk__lanes *lanes, size_t at, int64_t deadline,
-                                ilk_error *err)
+static ilk_status settle_others(ilk__lanes *lanes, size_t at,
+                                const ilk__lane_call *call, ilk_error *err)
 {
+    const int64_t deadline = ilk__sooner(call->deadline, call->patience);
     ilk_status st = ILK_OK;
     ilk__lane *other;
 
     while (st == ILK_OK && (other = find_unsettled(lanes, at)))
-        st = ilk__lane_connect(other, deadline, err);
+        st = ilk__lane_connect(other, deadline, call->pauses_until, err);
     return st;
 }
 
@@ -257,8 +258,7 @@ ilk_status ilk__lanes_call(ilk__lanes *lanes, ilk__lane_call *call,
     tend_others(lanes, at);
     /* After the group was joined: a lane that breaks is marked before its commands
      * leave their groups. */
-    st = settle_others(lanes, at, ilk__sooner(call->deadline, call->patience),
-                       err);
+    st = settle_others(lanes, at, call, err);
     if (st == ILK_OK) {
         st = ilk__lane_call_run(call->lane, call, err);
     } else {
@@ -293,7 +293,7 @@ ilk_status ilk__lanes_send_only(ilk__lanes *lanes, const ilk__command *command,
 ilk_status ilk__lanes_connect(ilk__lanes *lanes, int64_t deadline,
                               ilk_error *err)
 {
-    return ilk__lane_connect(lanes->all[0], deadline, err);
+    return ilk__lane_connect(lanes->all[0], deadline, 0, err);
 }
 
 void ilk__lanes_leave_old(ilk__lanes *lanes)

@@ -73,7 +73,7 @@ ilk_status ilk__reader_next(struct redisReader *reader, ilk__reply **out,
  *     READONLY, MASTERDOWN, NOREPLICAS, MISCONF    ILK_ESERVERREADONLY
  *     OOM                                          ILK_ESERVERMEMORY
  *     MOVED, ASK, TRYAGAIN, CLUSTERDOWN, CROSSSLOT ILK_ECLUSTER
- *     NOQUORUM, ILKNOQUORUM (from a gateway)       ILK_ENOQUORUM
+ *     NOQUORUM (from a gateway)                    ILK_ENOQUORUM
  *     ILKINVALID (from a gateway)                  ILK_EINVAL
  *     ILKDIFFERS (from a gateway)                  ILK_EDIFFERS
  *     ILKNONE (from a gateway)                     ILK_EUNSUPPORTED

@@ -158,7 +158,6 @@ static give_back *prepare(const ilk__withdrawal *withdrawal)
         return NULL;
     ilk__inflight_init(&self->inflight, withdrawal->shared,
                        withdrawal->wait_queue->cancel, self);
-    self->inflight.op.patient = 1;
     self->inflight.finished = finished;
     return self;
 }

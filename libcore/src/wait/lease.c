@@ -543,7 +543,6 @@ static void renew(ilk__lease *lease, int64_t now)
     ilk__inflight_init(&renewal->inflight, lease->shared, lease->kind->extend,
                        &renewal->extension);
     renewal->inflight.op.deadline = atomic_load(&lease->deadline);
-    renewal->inflight.op.patient = 1;
     renewal->inflight.finished = renewed;
     lease->renewal = renewal;
     ilk__shared_post(lease->shared, &renewal->inflight);

@@ -65,6 +65,10 @@ void ilk__refresher_leave(ilk__waiter *waiter);
 void ilk__refresher_succeed(ilk__waiter *waiter);
 void ilk__refresher_forget(ilk__waiter *waiter);
 
+/* When the refresh that has no reply yet was first sent; ILK__FOREVER when there is
+ * none, or no refresher. */
+int64_t ilk__refresher_unanswered_since(const ilk__refresher *refresher);
+
 /* Plan the next claim by a reply: the rest of the holder's lease (-1: it has
  * no end), and whether the holder uses this library. ours: 1: yes; 0: no, so it
  * will notify nobody; negative: the same, and this client has the first waiter

@@ -107,7 +107,6 @@ void ilk__refresher_fire(ilk__timer *timer, void *context)
     ilk__inflight_init(&refresher->inflight, refresher->shared,
                        refresher->wait_queue.refresh, refresher);
     refresher->inflight.op.deadline = now + ILK__REFRESH_MS;
-    refresher->inflight.op.patient = 1;
     refresher->inflight.finished = refreshed;
     refresher->in_flight = 1;
     ilk__shared_post(refresher->shared, &refresher->inflight);
@@ -206,6 +205,14 @@ static void report_failure(ilk__refresher *refresher, ilk_status status,
         report_all(refresher, ILK__REPORT_GONE);
     else if (status && now - refresher->failing_since >= ILK__CONTACT_LOST_MS)
         report_all(refresher, ILK__REPORT_NO_CONTACT);
+}
+
+int64_t ilk__refresher_unanswered_since(const ilk__refresher *refresher)
+{
+    if (!refresher || !refresher->in_flight
+        || refresher->inflight.state == ILK__INFLIGHT_IDLE)
+        return ILK__FOREVER;
+    return refresher->inflight.op.first_sent_at;
 }
 
 /* The operation is done. The mutex is held. */

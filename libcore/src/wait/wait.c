@@ -24,8 +24,9 @@ enum {
      * else any more. So these replies are awaited for at least this long, even
      * past the caller's deadline. */
     PLACE_MS = 500,
-    LEAVE_MS = 1000, /* how long to wait for the reply to LEAVE */
-    LINGER_MS = 1000 /* then for the signal; after that it is handed on */
+    SILENCE_MS = 500, /* a refresh without a reply for so long is an outage */
+    LEAVE_MS = 1000,  /* how long to wait for the reply to LEAVE */
+    LINGER_MS = 1000  /* then for the signal; after that it is handed on */
 };
 
 /* ---- the machine -------------------------------------------------------- */
@@ -83,8 +84,6 @@ static ilk__act enqueue(ilk__op *op)
         return finish(op, st);
     waiter->stage = ILK__STAGE_ENQUEUE;
     waiter->enqueues++;
-    op->patient = 1;
-    op->hasty = 0;
     return ask(op);
 }
 
@@ -193,14 +192,37 @@ static ilk__act signalled(ilk__op *op)
     return ilk__wait_got(op);
 }
 
-static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
+/*
+ * The deadline has passed. ILK_ETIMEOUT says that the server would have granted by
+ * now, so it must have been in reach: no outage is known, and the last refresh has
+ * its reply, or is on its way for a moment only.
+ */
+static ilk_status timed_out(ilk__op *op, const ilk__waiter *waiter)
+{
+    ilk__shared *shared = waiter->shared;
+    ilk_status st = ilk__outage_status(&shared->outage, op->now, op->err);
+    int64_t unanswered_since;
+
+    if (st)
+        return st;
+    ilk__shared_lock(shared);
+    unanswered_since = ilk__refresher_unanswered_since(waiter->refresher);
+    ilk__shared_unlock(shared);
+    if (op->now - unanswered_since < SILENCE_MS)
+        return ILK_ETIMEOUT;
+    ilk__fail(op->err, ILK_ECONN, "the server does not reply");
+    ilk__outage_tell(op->err, unanswered_since, op->now);
+    return ILK_ECONN;
+}
+
+static ilk_status ended(ilk__op *op, ilk__waiter *waiter)
 {
     if (atomic_exchange(&waiter->cancelled, 0))
         return ILK_ECANCELLED;
     if (waiter->once) /* a suspended wait was resumed by a try: do not sleep */
         return ILK_EBUSY;
     if (op->now >= op->deadline)
-        return ILK_ETIMEOUT;
+        return timed_out(op, waiter);
     return ilk__shared_is_stopped(waiter->shared) ? ILK_ECANCELLED : ILK_OK;
 }
 
@@ -214,8 +236,7 @@ static ilk__act leave(ilk__op *op, ilk_status end_status)
     waiter->stage = ILK__STAGE_LEAVE;
     waiter->end_status = end_status;
     op->deadline = op->now + LEAVE_MS;
-    op->patient = 0;
-    op->hasty = 1;
+    op->persist_ms = 0;
     return ilk__op_ask(op);
 }
 
@@ -252,6 +273,16 @@ ilk__act ilk__wait_left(ilk__op *op, int under_way, int given)
     return linger(op);
 }
 
+/* A wait without a limit has waited long enough for the server. */
+static ilk_status no_contact(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+    ilk_status st =
+        ilk__outage_status(&waiter->shared->outage, op->now, op->err);
+
+    return st ? st : ILK_ECONN;
+}
+
 /* In the wait queue: act on the report, end the wait, or sleep on. */
 static ilk__act act_on_report(ilk__op *op)
 {
@@ -272,8 +303,10 @@ static ilk__act act_on_report(ilk__op *op)
         return granted(op, fence, began, lease);
     if (report == ILK__REPORT_SIGNAL)
         return signalled(op);
-    if (report == ILK__REPORT_NO_CONTACT)
-        return withdraw(op, ILK_ECONN, 0);
+    if (report == ILK__REPORT_NO_CONTACT && op->deadline == ILK__FOREVER)
+        return withdraw(op, no_contact(op), 0);
+    if (report == ILK__REPORT_NO_CONTACT) /* it has a limit of its own */
+        report = ILK__REPORT_NONE;
     over = ended(op, waiter);
     if (over)
         return leave(op, over);
@@ -299,17 +332,19 @@ static ilk__act await_inbox(ilk__op *op)
     over = ended(op, waiter);
     if (waiter->stage != ILK__STAGE_INBOX)
         waiter->inbox_since = op->now;
-    limit = waiter->inbox_since + ILK__CONTACT_LOST_MS;
+    limit = op->deadline == ILK__FOREVER
+                ? waiter->inbox_since + ILK__CONTACT_LOST_MS
+                : op->deadline;
     waiter->stage = ILK__STAGE_IDLE;
     if (inbox == ILK__INBOX_REFUSED)
         return ilk__op_fail(op, (ilk_status)why.code, "%s", why.msg);
-    if (over)
+    if (over && (over != ILK_ETIMEOUT || why.code != ILK_ECONN))
         return finish(op, over);
     if (op->now >= limit)
         return ilk__op_fail(op, ILK_ECONN, "no connection for wake-ups: %s",
                             why.msg);
     waiter->stage = ILK__STAGE_INBOX;
-    return ilk__op_sleep(op, ilk__sooner(op->deadline, limit));
+    return ilk__op_sleep(op, limit);
 }
 
 /* Nothing of this wait is on the server now. */
@@ -426,7 +461,8 @@ ilk__act ilk__wait_start(ilk__op *op)
     /* No mutex: the keeper adds signals only to waiters in a wait queue. */
     ilk__delivered_signal_drop(waiter);
     waiter->late_grants = waiter->late_pause_ms = 0;
-    op->hasty = 1;
+    if (waiter->once)
+        op->persist_ms = 0;
     waiter->stage = ILK__STAGE_TRY;
     if (!waiter->once && waiter->shared->inbox == ILK__INBOX_READY)
         return enqueue(op);
@@ -538,13 +574,15 @@ ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
     const ilk__waiter *waiter = op->subject;
 
     was_answered(op);
-    if (waiter->stage == ILK__STAGE_LEAVE)
-        return withdraw(op, waiter->end_status, 0);
     if (status == ILK_EUNKNOWN)
         status = ILK_ECONN;
-    if (status == ILK_ENOQUORUM && waiter->stage == ILK__STAGE_TRY
-        && !waiter->once) /* it waits for a majority as well */
-        return await_inbox(op);
+    if (waiter->stage == ILK__STAGE_LEAVE)
+        return withdraw(op,
+                        waiter->end_status == ILK_ETIMEOUT
+                                && status == ILK_ECONN
+                            ? status
+                            : waiter->end_status,
+                        0);
     if (waiter->refresher || is_open(op, status))
         return withdraw(op, status, 0);
     return finish(op, status);

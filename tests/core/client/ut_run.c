@@ -174,7 +174,6 @@ static ilk_status run(const ilk__op_type *type, int64_t timeout_ms)
     ilk__op op;
 
     ilk__op_init(&op, type, NULL, ilk__deadline(timeout_ms), &err);
-    op.patient = 1;
     st = ilk__run(client, &op, &parker);
     ilk__op_free(&op);
     return st;

@@ -25,5 +25,6 @@ void send_op(const ilk__op_type *type, int64_t timeout_ms)
 {
     ilk__op_init(&sent_op, type, NULL, __wrap_ilk__deadline(timeout_ms),
                  &sent_err);
+    sent_op.persist_ms = 0;
     assert_int_equal(op_start(&sent_op), ILK__ACT_SEND);
 }

@@ -28,6 +28,7 @@ static void what_was_held_fails_and_tells_why(void **state)
     (void)state;
     pipeline.connection.up = 0;
     start_inflight(0, &op_case_change, -1);
+    runners[0].inflight.op.persist_ms = 0;
 
     lose_connection();
 

@@ -48,6 +48,7 @@ static void the_second_lost_reply_is_followed_by_the_first_pause(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
+    sent_op.persist_ms = ILK__FOREVER;
 
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SLEEP);
@@ -61,7 +62,7 @@ static void a_reply_lost_after_pauses_is_asked_for_again_at_once(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
-    sent_op.patient = 1;
+    sent_op.persist_ms = ILK__FOREVER;
 
     assert_int_equal(op_answer(&sent_op, "-BUSY a script runs\r\n"),
                      ILK__ACT_SLEEP);
@@ -102,6 +103,7 @@ static void lost_replies_to_the_end_leave_it_unknown(void **state)
 
     (void)state;
     send_op(&op_case_change, 5000);
+    sent_op.persist_ms = ILK__FOREVER;
 
     copies = lose_replies_until_done(1);
 
@@ -111,10 +113,11 @@ static void lost_replies_to_the_end_leave_it_unknown(void **state)
     assert_in_range(copies, 5000 / 250, 5000 / 125 + 10);
 }
 
-static void an_unsent_question_is_not_for_the_impatient(void **state)
+static void without_time_for_an_outage_there_is_one_attempt(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
+    assert_int_equal(sent_op.pauses_until, 0);
 
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 0), ILK__ACT_DONE);
 
@@ -126,7 +129,7 @@ static void the_patient_wait_for_a_server_until_their_deadline(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
-    sent_op.patient = 1;
+    sent_op.persist_ms = ILK__FOREVER;
 
     (void)lose_replies_until_done(0);
 
@@ -139,7 +142,7 @@ static void without_a_deadline_60_seconds_without_contact_end_it(void **state)
 {
     (void)state;
     send_op(&op_case_change, -1);
-    sent_op.patient = 1;
+    sent_op.persist_ms = ILK__FOREVER;
     local_ms += 500;
     assert_int_equal(op_answer(&sent_op, "-LOADING the data set\r\n"),
                      ILK__ACT_SLEEP);
@@ -150,28 +153,39 @@ static void without_a_deadline_60_seconds_without_contact_end_it(void **state)
     assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 500 + ILK__CONTACT_LOST_MS);
 }
 
-static void the_hasty_do_not_wait_even_when_a_copy_may_have_run(void **state)
+static void one_attempt_is_two_copies_when_the_connection_was_dead(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
-    sent_op.hasty = 1;
-    sent_op.patient = 1;
 
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 0), ILK__ACT_DONE);
 
-    assert_int_equal(sent_op.status, ILK_ECONN);
+    assert_int_equal(sent_op.status, ILK_EUNKNOWN);
     assert_int_equal(sent_op.retried, 1);
 }
 
-static void silence_before_the_deadline_is_a_broken_connection(void **state)
+static void one_attempt_is_one_copy_when_the_server_is_silent(void **state)
+{
+    (void)state;
+    send_op(&op_case_look, 7000);
+
+    local_ms += 5000;
+    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_DONE);
+
+    assert_int_equal(sent_op.status, ILK_ECONN);
+}
+
+static void after_silence_a_copy_follows_a_pause(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
+    sent_op.persist_ms = ILK__FOREVER;
 
     local_ms += 1000;
-    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_SLEEP);
     assert_int_equal(sent_op.retried, 1);
+    assert_int_equal(sent_op.away_since, OP_CASE_BEGIN_MS);
 }
 
 static void silence_until_the_deadline_leaves_it_unknown(void **state)
@@ -186,7 +200,7 @@ static void silence_until_the_deadline_leaves_it_unknown(void **state)
     assert_int_equal(sent_err.code, ILK_EUNKNOWN);
 }
 
-static void unsent_until_the_deadline_is_a_timeout(void **state)
+static void unsent_until_the_deadline_is_an_outage(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
@@ -194,13 +208,14 @@ static void unsent_until_the_deadline_is_a_timeout(void **state)
     local_ms += 5000;
     assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 0), ILK__ACT_DONE);
 
-    assert_int_equal(sent_op.status, ILK_ETIMEOUT);
+    assert_int_equal(sent_op.status, ILK_ECONN);
 }
 
 static void what_only_reads_is_never_unknown(void **state)
 {
     (void)state;
     send_op(&op_case_look, 5000);
+    sent_op.persist_ms = ILK__FOREVER;
     (void)lose_replies_until_done(1);
     assert_int_equal(sent_op.status, ILK_ECONN);
     ilk__op_free(&sent_op);
@@ -208,14 +223,104 @@ static void what_only_reads_is_never_unknown(void **state)
     send_op(&op_case_ping, 5000);
     local_ms += 5000;
     assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_DONE);
-    assert_int_equal(sent_op.status, ILK_ETIMEOUT);
+    assert_int_equal(sent_op.status, ILK_ECONN);
+}
+
+/* ---- how long: the outage that all operations of a client share ----------- */
+
+static ilk__outage outage;
+
+static void send_op_in(int64_t persist_ms, int64_t timeout_ms)
+{
+    sent_err = (ilk_error){0};
+    ilk__op_init(&sent_op, &op_case_change, NULL,
+                 __wrap_ilk__deadline(timeout_ms), &sent_err);
+    sent_op.outage = &outage;
+    sent_op.persist_ms = persist_ms;
+    assert_int_equal(op_start(&sent_op), ILK__ACT_SEND);
+}
+
+/* The server cannot be reached; the number of attempts until it ends. */
+static int fail_until_done(void)
+{
+    int attempts = 1;
+
+    while (op_no_answer(&sent_op, ILK_ECONN, 0) == ILK__ACT_SLEEP) {
+        local_ms = sent_op.wake_at;
+        assert_int_equal(op_wake(&sent_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+        attempts++;
+    }
+    return attempts;
+}
+
+static void calls_without_a_limit_share_the_time_of_an_outage(void **state)
+{
+    (void)state;
+    ilk__outage_init(&outage);
+    send_op_in(2000, 5000);
+    assert_int_equal(sent_op.pauses_until, OP_CASE_BEGIN_MS + 2000);
+    assert_in_range(fail_until_done(), 2000 / 250, 2000 / 125 + 10);
+    assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 2000);
+    assert_int_equal(sent_op.status, ILK_ECONN);
+    assert_string_equal(sent_err.msg,
+                        "unreachable for 2.0 s: as the connection tells");
+    ilk__op_free(&sent_op);
+
+    for (int i = 0; i < 1000; i++) {
+        send_op_in(2000, 5000);
+        assert_int_equal(sent_op.pauses_until, 0);
+        assert_int_equal(fail_until_done(), 1);
+        assert_int_equal(sent_op.status, ILK_ECONN);
+        ilk__op_free(&sent_op);
+    }
+    assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 2000);
+
+    send_op_in(2000, 5000); /* a reply ends the outage */
+    assert_int_equal(op_answer(&sent_op, "1 30000 17 5"), ILK__ACT_DONE);
+    assert_int_equal(outage.since, 0);
+    ilk__op_free(&sent_op);
+    send_op_in(2000, 5000);
+    assert_in_range(fail_until_done(), 2000 / 250, 2000 / 125 + 10);
+    ilk__outage_destroy(&outage);
+}
+
+static void a_limit_of_its_own_bounds_the_wait_for_a_server(void **state)
+{
+    (void)state;
+    ilk__outage_init(&outage);
+    outage.since = OP_CASE_BEGIN_MS - 60 * 1000;
+    send_op_in(ILK__FOREVER, 20000);
+    (void)fail_until_done();
+    assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 20000);
+    assert_string_equal(sent_err.msg,
+                        "unreachable for 80.0 s: as the connection tells");
+    ilk__outage_destroy(&outage);
+}
+
+/* Servers remember for 60 s what they have executed. */
+static void no_copy_is_sent_after_45_seconds(void **state)
+{
+    (void)state;
+    ilk__outage_init(&outage);
+    send_op_in(600 * 1000, 600 * 1000);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
+    (void)fail_until_done();
+    assert_int_equal(sent_op.status, ILK_EUNKNOWN);
+    assert_int_equal(local_ms, OP_CASE_BEGIN_MS + ILK__COPIES_WITHIN_MS);
+    ilk__op_free(&sent_op);
+
+    outage.since = 0; /* what was never sent may be sent at any time */
+    send_op_in(600 * 1000, 600 * 1000);
+    (void)fail_until_done();
+    assert_int_equal(sent_op.status, ILK_ECONN);
+    ilk__outage_destroy(&outage);
 }
 
 static void a_closed_client_ends_it_at_once(void **state)
 {
     (void)state;
     send_op(&op_case_change, 5000);
-    sent_op.patient = 1;
+    sent_op.persist_ms = ILK__FOREVER;
 
     assert_int_equal(op_no_answer(&sent_op, ILK_ECLOSED, 1), ILK__ACT_DONE);
 
@@ -228,7 +333,7 @@ static void a_closed_client_ends_it_at_once(void **state)
 static void fall_asleep(const ilk__op_type *type)
 {
     send_op(type, 5000);
-    sent_op.patient = 1;
+    sent_op.persist_ms = ILK__FOREVER;
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 0), ILK__ACT_SLEEP);
     assert_true(sent_op.wake_at > local_ms);
 }
@@ -302,14 +407,18 @@ int main(void)
         TEST(the_second_lost_reply_is_followed_by_the_first_pause),
         TEST(a_reply_lost_after_pauses_is_asked_for_again_at_once),
         TEST(lost_replies_to_the_end_leave_it_unknown),
-        TEST(an_unsent_question_is_not_for_the_impatient),
+        TEST(without_time_for_an_outage_there_is_one_attempt),
         TEST(the_patient_wait_for_a_server_until_their_deadline),
         TEST(without_a_deadline_60_seconds_without_contact_end_it),
-        TEST(the_hasty_do_not_wait_even_when_a_copy_may_have_run),
-        TEST(silence_before_the_deadline_is_a_broken_connection),
+        TEST(one_attempt_is_two_copies_when_the_connection_was_dead),
+        TEST(one_attempt_is_one_copy_when_the_server_is_silent),
+        TEST(after_silence_a_copy_follows_a_pause),
         TEST(silence_until_the_deadline_leaves_it_unknown),
-        TEST(unsent_until_the_deadline_is_a_timeout),
+        TEST(unsent_until_the_deadline_is_an_outage),
         TEST(what_only_reads_is_never_unknown),
+        TEST(calls_without_a_limit_share_the_time_of_an_outage),
+        TEST(a_limit_of_its_own_bounds_the_wait_for_a_server),
+        TEST(no_copy_is_sent_after_45_seconds),
         TEST(a_closed_client_ends_it_at_once),
         TEST(news_do_not_shorten_the_pause),
         TEST(a_signal_in_the_pause_ends_those_who_want_it),

@@ -89,7 +89,8 @@ static ilk_status run(call *self)
     ilk__command command;
     ilk__lane_call request = {.command = &command,
                               .deadline = ilk__deadline(self->timeout_ms),
-                              .patience = ilk__deadline(patience(20000))};
+                              .patience = ilk__deadline(patience(20000)),
+                              .pauses_until = ILK__FOREVER};
     ilk_error err = {0};
 
     fill(&command, self->name, self->text);

@@ -73,6 +73,7 @@ void asker_run(asker *self)
         .command = &command,
         .deadline = ilk__deadline(self->timeout_ms),
         .patience = ilk__deadline(self->patience_ms ? self->patience_ms : 5000),
+        .pauses_until = ILK__FOREVER,
     };
 
     add_words(&command, self->words);

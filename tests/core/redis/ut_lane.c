@@ -305,7 +305,7 @@ static void a_command_that_is_not_sent_yet_may_be_executed(void **state)
 
     (void)state;
     serve(says);
-    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), NULL),
+    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL),
                      ILK_OK);
     for (int i = 0; i < ILK__LANE_BATCHES; i++)
         assert_int_equal(tell("PING"), ILK_OK);
@@ -323,7 +323,7 @@ static void no_answer_belongs_to_a_command_that_is_not_sent_yet(void **state)
 
     (void)state;
     serve(says);
-    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), NULL),
+    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL),
                      ILK_OK);
     for (int i = 0; i < ILK__LANE_BATCHES; i++) {
         assert_int_equal(tell("PING"), ILK_OK);

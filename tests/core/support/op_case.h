@@ -9,6 +9,7 @@
 #ifndef ILK__OP_CASE_H
 #define ILK__OP_CASE_H
 
+#include "base/clock.h"
 #include "op/op.h"
 
 enum { OP_CASE_BEGIN_MS = 1000 * 1000 };

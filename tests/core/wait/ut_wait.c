@@ -103,7 +103,7 @@ static void with_an_inbox_the_first_question_enqueues(void **state)
     snprintf(entry, sizeof entry, "1 x %s x1.%s %s 30000 1 me",
              shared.client_id, secret, me.waiter.token);
     assert_string_equal(me.waiter.entry, entry);
-    assert_int_equal(me.op.patient, 1);
+    assert_int_equal(me.op.persist_ms, ILK__FOREVER);
 }
 
 static void an_entry_says_how_many_permits_it_wants(void **state)

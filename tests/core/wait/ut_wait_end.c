@@ -399,11 +399,25 @@ static void a_wait_suspended_without_a_confirmed_entry_sends_it_again(
 
 /* ---- failures ----------------------------------------------------------- */
 
-static void a_dead_server_is_told_at_once(void **state)
+static void a_dead_server_is_waited_for_until_the_deadline(void **state)
 {
     (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
+    local_ms = me.op.deadline;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ECONN);
+}
+
+static void a_try_makes_one_attempt(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
+    assert_int_equal(me.op.pauses_until, 0);
 
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_DONE);
 
@@ -413,8 +427,7 @@ static void a_dead_server_is_told_at_once(void **state)
 static void a_try_that_may_have_run_is_taken_back(void **state)
 {
     (void)state;
-    shared.inbox = ILK__INBOX_NONE;
-    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
@@ -422,7 +435,7 @@ static void a_try_that_may_have_run_is_taken_back(void **state)
     assert_leaves(op_no_answer(&me.op, ILK_ECONN, 0), ILK_ECONN);
 }
 
-static void silence_until_the_deadline_is_a_timeout_never_unknown(void **state)
+static void silence_until_the_deadline_is_an_outage_never_unknown(void **state)
 {
     (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
@@ -430,7 +443,7 @@ static void silence_until_the_deadline_is_a_timeout_never_unknown(void **state)
 
     local_ms += 8000;
 
-    assert_leaves(op_no_answer(&me.op, ILK_ETIMEOUT, 1), ILK_ETIMEOUT);
+    assert_leaves(op_no_answer(&me.op, ILK_ETIMEOUT, 1), ILK_ECONN);
 }
 
 static void who_is_queued_waits_for_a_server_that_is_away(void **state)
@@ -545,9 +558,10 @@ int main(void)
         TEST(a_signal_before_the_queue_leaves_nothing),
         TEST(a_signal_while_the_server_is_away_keeps_the_place),
         TEST(a_wait_suspended_without_a_confirmed_entry_sends_it_again),
-        TEST(a_dead_server_is_told_at_once),
+        TEST(a_dead_server_is_waited_for_until_the_deadline),
+        TEST(a_try_makes_one_attempt),
         TEST(a_try_that_may_have_run_is_taken_back),
-        TEST(silence_until_the_deadline_is_a_timeout_never_unknown),
+        TEST(silence_until_the_deadline_is_an_outage_never_unknown),
         TEST(who_is_queued_waits_for_a_server_that_is_away),
         TEST(replies_lost_to_the_end_leave_nothing_unknown),
         TEST(a_wrong_type_is_told_and_leaves_no_waiter),

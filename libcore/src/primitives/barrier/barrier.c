@@ -184,13 +184,14 @@ static ilk__act failed(ilk__op *op, ilk_status status)
 {
     ilk__waiter *waiter = op->subject;
 
-    if (status != ILK_ETIMEOUT || waiter->stage == ILK__STAGE_LEAVE)
+    if (!op->retried || op->now < waiter->until
+        || (status != ILK_ECONN && status != ILK_EUNKNOWN)
+        || waiter->stage == ILK__STAGE_LEAVE)
         return ilk__wait_failed(op, status);
     waiter->stage = ILK__STAGE_LEAVE;
-    waiter->end_status = status;
+    waiter->end_status = ILK_ETIMEOUT; /* if the server replies */
     op->deadline = op->now + LEAVE_MS;
-    op->patient = 0;
-    op->hasty = 1;
+    op->persist_ms = 0;
     return ilk__op_ask(op);
 }
 
@@ -200,6 +201,7 @@ static const ilk__op_type barrier_wait = {.name = "BARRIER_WAIT",
                                           .reply = answered,
                                           .start = ilk__wait_start,
                                           .wake = ilk__wait_wake,
+                                          .arrives = 1,
                                           .cancelled = ilk__wait_is_cancelled,
                                           .failed = failed,
                                           .sent = ilk__wait_sent},

@@ -168,7 +168,6 @@ static void read_page(ilk__request *request)
 {
     ilk__request_ask(request, &group_read, request,
                      ilk__request_patience(request), page_is_read);
-    request->op->patient = ((read_request *)request)->known->more;
 }
 
 /* ---- all members -------------------------------------------------------- */

@@ -272,7 +272,6 @@ static void go_on(ilk__request *request)
 {
     ilk__request_ask(request, &scan, ((list_request *)request)->list,
                      ilk__request_patience(request), walked);
-    request->op->patient = 1;
 }
 
 static void walked(ilk__request *request, ilk_status status)

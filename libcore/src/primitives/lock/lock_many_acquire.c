@@ -62,12 +62,28 @@ static ilk__act not_acquired(ilk__op *op, ilk_status status)
     return ilk__op_end(op, status == ILK_EUNKNOWN ? ILK_ECONN : status);
 }
 
+/* Between two copies, while the server is away. */
+static ilk__act woken(ilk__op *op, ilk__cause cause)
+{
+    return ilk__op_end(op, cause == ILK__CAUSE_INTERRUPT ? ILK_EINTR
+                                                         : ILK_ECANCELLED);
+}
+
+static int is_cancelled(const ilk__op *op)
+{
+    const ilk_lock_many *many = op->subject;
+
+    return atomic_load(&many->cancelled);
+}
+
 static const ilk__op_type many_acquire = {
     .name = "many_acquire",
     .script = ILK__SCRIPT_MANY_ACQUIRE,
     .ask = ask_all,
     .reply = all_acquired,
+    .wake = woken,
     .failed = not_acquired,
+    .cancelled = is_cancelled,
 };
 
 static void begin(ilk_lock_many *many, int64_t sent_at, int64_t lease_ms,
@@ -145,7 +161,8 @@ void ilk__lock_many_give_back(ilk__hold *hold)
 {
     ilk__release release = prepare_give_back((ilk_lock_many *)hold);
 
-    (void)ilk__ask(hold->handle.client, &many_give_back, &release, 0, NULL);
+    (void)ilk__ask(hold->handle.client, &many_give_back, &release,
+                   ilk__now_ms(), NULL);
 }
 
 static ilk_lock_many *many_of(const ilk__request *request)
@@ -345,14 +362,6 @@ static void at_once_acquired(ilk__request *request, ilk_status status)
         ilk__hold_acquired(self, status);
 }
 
-/* The deadline of the first reply. */
-static int64_t patience(const ilk__acquire_request *self)
-{
-    int64_t most = ilk__request_patience(&self->request);
-
-    return self->once ? most : ilk__sooner(most, self->deadline);
-}
-
 static void acquire_at_once(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
@@ -367,8 +376,11 @@ static void acquire_at_once(ilk__acquire_request *self)
     }
     many->acquired = 0;
     self->sent_at = ilk__now_ms();
-    ilk__request_ask(&self->request, &many_acquire, many, patience(self),
-                     at_once_acquired);
+    ilk__request_wait(&self->request, &many_acquire, many,
+                      &many->locks[0]->hold.waiter.parker, self->deadline,
+                      at_once_acquired);
+    if (self->once)
+        self->request.op->persist_ms = 0;
 }
 
 void ilk__lock_many_acquire(ilk__acquire_request *self)

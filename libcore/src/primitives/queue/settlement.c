@@ -332,5 +332,4 @@ void ilk__settlements_send(ilk__request *request, ilk__settlement_query *query,
 {
     ilk__request_ask(request, all_done ? &job_ack : &job_settle, query,
                      ilk__request_patience(request), then);
-    request->op->patient = 1;
 }

@@ -95,7 +95,6 @@ static ilk__act was_all(ilk__op *op, const ilk__reply *reply)
         return ilk__op_done(op, ILK_OK);
     if (self->reached > before)
         op->deadline = ilk__deadline(self->patience_ms);
-    op->patient = 1;
     return ilk__op_ask(op);
 }
 
@@ -341,7 +340,6 @@ static void post(ilk__shared *shared, forward *self)
 {
     ilk__inflight_init(&self->inflight, shared, &notify_one, &self->notice);
     self->inflight.op.deadline = ilk__deadline(ILK__LIVENESS_MS);
-    self->inflight.op.patient = 1;
     self->inflight.finished = finished;
     shared->stats.passed_on++;
     ilk__shared_post(shared, &self->inflight);

@@ -536,7 +536,6 @@ static void begin_commit(ilk__request *request)
     }
     ilk__request_ask(request, &store_commit, self,
                      ilk__request_patience(request), end_commit);
-    request->op->patient = 1;
 }
 
 ilk_status ilk_txn_commit(ilk_txn *txn, ilk_error *err)

@@ -115,6 +115,7 @@ static void a_join_without_a_reply_is_found_by_the_next_one(void **state)
     load_scripts();
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 150;
+    opts.flags = ILK_CLIENT_NO_OUTAGE_WAIT;
     assert_status(ILK_OK, ilk_client_open(&hasty, between.url, &opts, &err));
     a = open_member(hasty, "late", "a", 60000);
     proxy_delay(&between, sha_of(ILK__SCRIPT_GROUP_JOIN), 1000);
@@ -147,6 +148,7 @@ static void a_join_without_a_reply_can_be_left(void **state)
     load_scripts();
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 150;
+    opts.flags = ILK_CLIENT_NO_OUTAGE_WAIT;
     assert_status(ILK_OK, ilk_client_open(&hasty, between.url, &opts, &err));
     a = open_member(hasty, "left", "a", 60000);
     proxy_delay(&between, sha_of(ILK__SCRIPT_GROUP_JOIN), 1000);

@@ -27,7 +27,7 @@ static ilk_client *open_lazy(const char *url, int64_t patience_ms)
 
 static void assert_nobody_at(const char *url, const char *address)
 {
-    static const int64_t timeouts[] = {0, 500, -1};
+    static const int64_t timeouts[] = {0, 500};
     ilk_client *client = NULL;
     ilk_error err = {0};
     ilk_lock *lock;
@@ -38,17 +38,17 @@ static void assert_nobody_at(const char *url, const char *address)
     assert_non_null(strstr(err.msg, address));
     client = open_lazy(url, 2000);
     lock = open_lock(client, "nobody");
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         began = fixture_now_ms();
         assert_status(ILK_ECONN, ilk_lock_acquire(lock, timeouts[i], &err));
-        assert_on_time(fixture_now_ms() - began, 0);
+        assert_on_time(fixture_now_ms() - began, timeouts[i]);
         assert_non_null(strstr(err.msg, address));
     }
     ilk_lock_free(lock);
     ilk_client_free(client);
 }
 
-static void no_server_is_told_at_once_with_its_address(void **state)
+static void no_server_is_told_in_time_with_its_address(void **state)
 {
     char url[128], address[64];
     peer p;
@@ -80,7 +80,7 @@ static void server_that_hangs_after_accept_is_left_in_time(void **state)
     assert_true(ilk_lock_acquire(lock, 100, &err) < 0);
     assert_on_time(fixture_now_ms() - began, 100);
     began = fixture_now_ms();
-    assert_status(ILK_ECONN, ilk_lock_acquire(lock, -1, &err));
+    assert_status(ILK_ECONN, ilk_lock_acquire(lock, 0, &err));
     assert_on_time(fixture_now_ms() - began, 300);
     assert_non_null(strstr(err.msg, url + 8));
     ilk_lock_free(lock);
@@ -105,10 +105,10 @@ static void server_that_hangs_after_the_login_is_left_in_time(void **state)
     client = open_lazy(url, 300);
     lock = open_lock(client, "mute");
     began = fixture_now_ms();
-    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 200, &err));
+    assert_status(ILK_ECONN, ilk_lock_acquire(lock, 200, &err));
     assert_on_time(fixture_now_ms() - began, 200);
     began = fixture_now_ms();
-    assert_status(ILK_ECONN, ilk_lock_acquire(lock, -1, &err));
+    assert_status(ILK_ECONN, ilk_lock_acquire(lock, 0, &err));
     assert_in_range(fixture_now_ms() - began, 100,
                     500 + patience(200)); /* reply, connect */
     ilk_lock_free(lock);
@@ -158,11 +158,11 @@ static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue(
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
-    start_taker(&t, b, 2500);
+    start_taker(&t, b, 3500);
     await_waiters("ice", 1);
     assert_int_equal(0, fixture_pause(&fx));
-    assert_took(ILK_ETIMEOUT, &t);
-    assert_on_time(took_ms(&t), 2500);
+    assert_took(ILK_ECONN, &t);
+    assert_on_time(took_ms(&t), 3500);
     assert_int_equal(0, fixture_resume(&fx));
     await_waiters("ice", 0);
     assert_status(ILK_OK, ilk_lock_release(a, &err));
@@ -357,7 +357,7 @@ static void wait_that_ends_on_a_dead_connection_leaves_the_queue(void **state)
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
-    start_taker(&t, b, 2500);
+    start_taker(&t, b, 3500);
     start_taker(&u, stays, -1); /* keeps the client alive in the wait queue */
     await_waiters("w", 2);
     fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
@@ -403,7 +403,7 @@ static void many_that_end_on_a_dead_connection_are_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_server_is_told_at_once_with_its_address),
+        cmocka_unit_test(no_server_is_told_in_time_with_its_address),
         cmocka_unit_test(server_that_hangs_after_accept_is_left_in_time),
         cmocka_unit_test(server_that_hangs_after_the_login_is_left_in_time),
         cmocka_unit_test(frozen_server_costs_no_deadline_and_leaves_nothing),

@@ -51,7 +51,7 @@ static void what_was_told_in_vain_is_asked_by_the_keeper(uint32_t flags,
     ilk_error err = {0};
 
     proxy_delay(&between, ilk__scripts[ILK__SCRIPT_LOCK_ACQUIRE].sha1, SLOW_MS);
-    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 100, &err));
+    assert_status(ILK_ECONN, ilk_lock_acquire(lock, 100, &err));
     proxy_arm(&between, PROXY_LOSE, told); /* it lies there already */
     await_struck();
     assert_int_equal(1, fixture_int(&fx, "EXISTS %s", name));

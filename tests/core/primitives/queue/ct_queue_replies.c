@@ -62,7 +62,7 @@ static void a_batch_is_renewed_for_the_lease_that_was_asked_for(void **state)
     ilk_job_free(job);
     push(queue, "b");
     proxy_delay(&between, ilk__scripts[ILK__SCRIPT_QUEUE_RESERVE].sha1, 2500);
-    assert_status(ILK_OK, ilk_queue_reserve(&job, queue, 0, 6000, &err));
+    assert_status(ILK_OK, ilk_queue_reserve(&job, queue, 20000, 6000, &err));
     assert_true(ilk_job_remaining_ms(job) < 4100);
     do {
         fixture_sleep_ms(20);
