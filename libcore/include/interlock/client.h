@@ -245,7 +245,7 @@ ILK_API void ilk_client_free(ilk_client *client);
  * @param client      the client
  * @param timeout_ms  milliseconds; -1 for the client's reply_timeout_ms
  * @param[out] err    may be NULL
- * @return ILK_OK; ILK_ECONN, ILK_EAUTH, ILK_ETIMEOUT, ILK_ECLOSED,
+ * @return ILK_OK; ILK_ECONN (also when no reply came in time), ILK_EAUTH, ILK_ECLOSED,
  *         ILK_EFORKED
  * Threads: any thread. Blocks: at most timeout_ms. Since: 0.1
  */
