@@ -27,8 +27,8 @@
  * The server decides once whether a round is full or broken, and all of its
  * parties get the same result, even late and frozen ones. A wait that times out
  * while its round becomes full returns ILK_OK. The only exception: if the
- * server cannot be reached when a wait ends, the wait may return ILK_ETIMEOUT
- * or ILK_ECONN although the round was full for the others.
+ * server cannot be reached when a wait ends, the wait may return
+ * ILK_ECONN although the round was full for the others.
  *
  * A party that never arrives does not break a round, so give waits a timeout.
  *

@@ -23,23 +23,23 @@
  * While the server is away, the end of an operation, and of the blocking call,
  * depends on what it does:
  *
- *   - A wait that the server has registered goes on until its deadline, and ends
- *     with ILK_ECONN after 60 s without a reply. So does a wait for the signals
- *     of a pattern. Any other wait that starts meanwhile ends with ILK_ECONN.
- *   - Releases, resigning, breaking a lock, setting a semaphore's limit, changes
- *     of events, latches and barriers, and ack, nack and bury of messages are
- *     tried again until the client's reply timeout. Then they end with ILK_ECONN
- *     or ILK_ETIMEOUT.
+ *   - An operation with a timeout goes on until then, and ends with ILK_ECONN, or
+ *     ILK_ENOQUORUM where a majority is missing: ILK_ETIMEOUT and ILK_EBUSY are
+ *     the server's. Without a timeout (-1) it ends after 60 s without a reply.
+ *     With a timeout of 0 it makes one attempt.
+ *   - All others (releases, changes, pushes, requests that only read) are tried
+ *     again for the client's outage_ms, counted from the beginning of the outage,
+ *     and make at least one attempt.
  *   - Checks of a lock, semaphore or election need the server only after the
  *     local deadline.
- *   - All others end with ILK_ECONN when no connection can be opened: extending,
- *     renewing, adopting, proclaiming, listening to a name, signalling, pushing,
- *     purging and requeueing, guarded values, and requests that only read.
+ *   - ILK_CLIENT_NO_OUTAGE_WAIT, and outage_ms where the program has given it,
+ *     are for both kinds; a wait that is in its wait queue goes on.
  *
  * A request that was sent before the connection broke may have been executed. It
- * is sent again under the same token until the reply timeout. Without any reply
- * it ends with ILK_EUNKNOWN, or, if it only reads, with ILK_ECONN or
- * ILK_ETIMEOUT.
+ * is sent again under the same token, at most for 45 s. Without any reply it ends
+ * with ILK_EUNKNOWN, or, if it only reads, with ILK_ECONN.
+ *
+ * A wait takes back what it may have got.
  *
  * A handle runs one call at a time, blocking or started. It may be freed while
  * an operation runs on it, which then ends with ILK_ECANCELLED.
