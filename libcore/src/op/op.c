@@ -259,7 +259,7 @@ static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
         return on_outage(op, ILK_ENOQUORUM, 1);
     if (!broke && input->status != ILK_ETIMEOUT)
         return give_up(op, input->status);
-    /* An idle connection may have been closed: a new one tells. */
+    /* An idle connection may have been closed: try a new one. */
     return broke && is_first
                ? send_copy(op)
                : on_outage(op, ILK_ECONN,
@@ -271,7 +271,7 @@ static int is_passing(ilk_status status)
     return status == ILK_ESERVERBUSY || status == ILK_ESERVERLOADING;
 }
 
-/* The server is there but cannot serve. At the limit it is not asked once more: no
+/* The server is there but cannot serve. At the limit no copy is sent: no
  * reply could come in time. */
 static ilk__act on_refusal(ilk__op *op, ilk_status status)
 {
