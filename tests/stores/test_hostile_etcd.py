@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 import store_calls
 from cluster import PATIENCE
 from etcd_store import Etcd
-from lying_etcd import FLOODS, Flood, LyingEtcd, RevisionsGoBack
+from lying_etcd import FLOODS, Flood, LyingEtcd, RevisionsGoBack, Spoils
 from store_kinds import CHOSEN, absence
 
 WAIT_S = 2.0
@@ -62,6 +64,16 @@ def test_frames_that_bring_nothing_delay_no_call(
 
     check(report)
     assert 1 <= proxy.faults <= 60, proxy.faults
+
+
+def test_frames_that_are_spoilt_by_chance_end_no_process(etcd: Etcd) -> None:
+    seed = int(os.environ.get("ILK_TEST_SEED", "7"))
+    names = ["acquire", "extend", "release", "campaign", "resign", "set", "get"] * 4
+    with Spoils(etcd.ports[0], random.Random(seed)) as proxy:
+        report = calls(proxy, *names)
+
+    check(report)
+    assert proxy.faults > 0
 
 
 def test_revisions_that_go_back_get_few_calls(etcd: Etcd) -> None:
