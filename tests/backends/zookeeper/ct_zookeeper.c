@@ -830,7 +830,6 @@ static void urls_are_checked(void **state)
     assert_refused(ILK_EINVAL, "zookeeper://127.0.0.1/x?session_timeout_ms=1",
                    "session_timeout_ms");
     assert_refused(ILK_EINVAL, "zookeeper://127.0.0.1/x?ca=/x", "ca");
-    assert_refused(ILK_ECONN, "zookeeper+tls://127.0.0.1:1/x", "");
     assert_refused(ILK_ECONN, "zookeeper://127.0.0.1:1/x", "");
 }
 
