@@ -26,8 +26,10 @@ static void read_any(const uint8_t *data, size_t size)
 
     if (ilk__entry_read(&entry, text, size)) {
         CHECK(lies_in(entry.token, entry.token_len, text, size));
-        CHECK(lies_in(entry.who, entry.who_len, text, size));
-        CHECK(entry.who + entry.who_len == text + size);
+        CHECK(lies_in(entry.who.label, entry.who.label_len, text, size));
+        CHECK(entry.who.label + entry.who.label_len == text + size);
+        CHECK(!entry.who.client_len
+              || lies_in(entry.who.client, entry.who.client_len, text, size));
         CHECK(entry.token[entry.token_len] == ' ');
         CHECK(memchr(entry.token, ' ', entry.token_len) == NULL);
         CHECK(entry.permits >= 0);
@@ -69,15 +71,14 @@ static void write_and_read(fuzz_input *in)
     ilk__entry_text read;
 
     CHECK(len < ILK__ENTRY_MAX && len == strlen(text));
-    CHECK(ilk__entry_read(&read, text, len) == (entry.kind != 's'));
-    if (entry.kind != 's') {
-        CHECK(read.token_len == strlen(token));
-        CHECK(memcmp(read.token, token, read.token_len) == 0);
-        CHECK(read.permits == entry.permits);
-        CHECK(read.who_len <= strlen(who));
-        CHECK(memcmp(read.who, who, read.who_len) == 0);
-        CHECK(read.who_len == strlen(who) || len == ILK__ENTRY_MAX - 1);
-    }
+    CHECK(ilk__entry_read(&read, text, len));
+    CHECK(read.token_len == strlen(token));
+    CHECK(memcmp(read.token, token, read.token_len) == 0);
+    CHECK(read.permits == entry.permits);
+    CHECK(read.who.label + read.who.label_len == text + len);
+    CHECK(read.who.label_len <= strlen(who));
+    CHECK(read.who.label_len == strlen(who) || len == ILK__ENTRY_MAX - 1
+          || ilk__who_read(who, strlen(who)).client_len);
     free(client);
     free(token);
     free(who);

@@ -33,7 +33,7 @@ class Election(World):
             self.keys(),
             token,
             lease,
-            f"host:{token}",
+            f"{client} host:{token}",
             floor,
             self.entry(token, client, lease=lease) if wait else b"",
             client,

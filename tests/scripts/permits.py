@@ -50,7 +50,7 @@ class Semaphore:
             self.keys,
             token,
             lease,
-            f"host:{token}",
+            f"{client} host:{token}",
             floor,
             entry,
             client,

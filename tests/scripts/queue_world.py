@@ -132,7 +132,7 @@ class Queue:
 
     def inspect(self):
         names = COUNTS
-        return dict(zip(names, self.world.call("queue_inspect", self.keys)[1:]))
+        return dict(zip(names, self.world.call("queue_inspect", self.keys, 0)[1:]))
 
     def peek(self, where=1, start=0, count=10):
         blobs = self.world.call("queue_peek", self.keys, where, start, count)[1:]

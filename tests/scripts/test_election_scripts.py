@@ -15,7 +15,7 @@ def test_first_candidate_leads_and_publishes(election):
     state = election.leader()
     assert state[:4] == ["STATE", START_US, 0, 1]
     assert 9000 < state[4] <= 10000
-    assert state[5:] == [START_US // 1000, b"a", b"host:a", b"v-a", 0]
+    assert state[5:] == [START_US // 1000, b"a", b"c-a host:a", b"v-a", 0]
 
 
 def test_nobody_leads_an_unknown_election(election):
@@ -52,7 +52,17 @@ def test_candidates_are_listed_in_order(election):
     election.campaign("a")
     election.stand("b", "c", "d")
 
-    assert election.leader(2)[9:] == [3, election.entry("b"), election.entry("c")]
+    election.advance(70)
+    election.stand("e")
+
+    reply = election.leader(4)
+
+    assert reply[9:] == [
+        4,
+        *(election.entry("b"), 70, election.entry("c"), 69, election.entry("d"), 69),
+        *(election.entry("e"), 0),
+    ]
+    assert election.leader(2)[9:] == [4, *reply[10:14]]
 
 
 def test_resigning_to_nobody_leaves_only_the_record(election):

@@ -16,7 +16,7 @@ def test_free_lock_is_taken(world):
         b"fence": b"%d" % START_US,
         b"token": b"a",
         b"since": b"%d" % (START_US // 1000),
-        b"who": b"host:a",
+        b"who": b"c-a host:a",
         b"born": b"%d" % START_US,
         b"kept": b"%d" % (START_US // 1000 + 10000 + DAY_MS),
     }
@@ -217,6 +217,7 @@ def test_inspect_of_an_unknown_name_is_free(world):
         0,
         0,
         b"",
+        0,
     ]
 
 
@@ -229,17 +230,18 @@ def test_inspect_shows_holder_and_line(world):
 
     assert reply[:3] == ["HELD", b"string", b"a"]
     assert 9000 < reply[3] <= 10000
-    assert reply[4:12] == [
+    assert reply[4:13] == [
         START_US,
         fence,
         b"a",
         START_US // 1000,
-        b"host:a",
+        b"c-a host:a",
         2,
         0,
         b"",
+        0,
     ]
-    assert reply[12:] == [world.entry("b")]
+    assert reply[13:] == [world.entry("b"), 0]
 
 
 def test_inspect_lists_all_when_asked_and_none_for_zero(world):
@@ -247,19 +249,110 @@ def test_inspect_lists_all_when_asked_and_none_for_zero(world):
     world.acquire("b")
     world.acquire("c")
 
-    assert world.inspect(0)[12:] == []
-    assert world.inspect(9)[12:] == [world.entry("b"), world.entry("c")]
+    assert world.inspect(0)[13:] == []
+    assert world.inspect(9)[13:] == [world.entry("b"), 0, world.entry("c"), 0]
 
 
-def test_inspect_counts_live_readers_and_names_one(world):
+def waiting(world):
+    """What an inspection says of those who wait: token -> ms."""
+    found = world.inspect()[13:]
+    return {e.split(b" ")[4].decode(): ms for e, ms in zip(found[::2], found[1::2])}
+
+
+def test_inspect_tells_how_long_each_has_waited(world):
+    world.acquire("a")
+    world.acquire("b")
+    world.advance(1500)
+    world.acquire("c")
+    world.advance(20)
+
+    assert waiting(world) == {"b": 1520, "c": 20}
+    assert [int(x) for x in world.tickets()] == [START_US, START_US + 1_500_000]
+
+
+def test_a_second_waiter_of_a_client_has_its_own_time(world):
+    """By the path without enqueue()."""
+    world.acquire("a")
+    world.acquire("b", client="c", liveness=6000)
+    world.advance(300)
+    world.acquire("c", client="c", liveness=6000)
+    world.advance(10)
+
+    assert waiting(world) == {"b": 310, "c": 10}
+
+
+def test_order_stays_when_the_clock_is_set_back(world):
+    world.acquire("a")
+    world.acquire("b")
+    world.acquire("c", client="c-b")
+    world.set_clock(world.now - 60_000_000)
+    world.acquire("d")
+    world.acquire("e", client="c-b")
+
+    assert world.line() == [b"b", b"c", b"d", b"e"]
+    assert waiting(world) == {"b": 0, "c": 0, "d": 0, "e": 0}
+
+
+def test_a_ticket_that_is_no_time_says_nothing(world):
+    """An earlier version began with 1."""
+    world.acquire("a")
+    for ticket, token in enumerate(("b", "c"), 1):
+        world.redis("ZADD", world.keys()[2], ticket, world.entry(token))
+    world.acquire("d")
+    world.advance(40)
+
+    assert waiting(world) == {"b": -1, "c": -1, "d": 40}
+
+
+def test_inspect_names_all_live_readers(world):
     world.read("r", lease=1000)
-    world.read("s", lease=60000)
+    fence = world.read("s", lease=60000)[2]
+    world.listen("c-t")
     world.advance(1000)
 
     reply = world.inspect()
 
     assert reply[2] == READERS
-    assert reply[10:12] == [1, b"s"]
+    assert reply[10:13] == [1, b"", 1]
+    assert reply[13:] == [b"s", b"c-s host:s", fence, START_US // 1000, 59000]
+
+    world.read("u", lease=70000)
+    assert world.inspect()[18:20] == [b"u", b"c-u host:u"]
+    assert world.inspect(1)[10:14] == [2, b"", 1, b"s"]
+    assert [f for f in world.record() if f[:1] == b"+"] == [b"+s", b"+u"]
+
+
+def test_readers_that_were_let_in_together_are_named(world):
+    world.acquire("a")
+    world.queue("r", "s", reads=True)
+    world.release("a")
+
+    reply = world.inspect()
+
+    assert reply[10:13] == [2, b"", 2]
+    assert [reply[14], reply[19]] == [b"c-r host:r", b"c-s host:s"]
+
+
+def test_readers_leave_no_fields_behind(world):
+    world.read("r")
+    world.read("s")
+    world.read("t")
+    world.read_release("r")
+    world.read_cancel("s")
+    world.break_lock("t")
+
+    assert [f for f in world.record() if f[:1] == b"+"] == []
+
+
+def test_fields_of_readers_that_all_died_are_removed_by_the_next(world):
+    for number in range(20):
+        world.read(f"r{number}")
+    world.redis("DEL", world.name)
+    world.advance(20000)
+
+    world.read("next")
+
+    assert [f for f in world.record() if f[:1] == b"+"] == [b"+next"]
 
 
 def test_inspect_of_no_lock_tells_the_type(world):
@@ -408,3 +501,18 @@ def test_names_may_hold_any_bytes(world, name):
     assert world.holder() == b"b"
     (message,) = world.inbox("c-b")
     assert message.split(b" ", 7)[7] == name
+
+
+def test_any_wait_queue_can_be_inspected(world):
+    world.acquire("a")
+    world.acquire("b")
+    world.advance(30)
+    world.acquire("c")
+    before = world.dump()
+
+    def inspect(count):
+        return world.call("state_inspect", [world.keys()[2]], count)
+
+    assert inspect(9) == ["STATE", 2, world.entry("b"), 30, world.entry("c"), 0]
+    assert inspect(0) == ["STATE", 2]
+    assert world.dump() == before

@@ -9,7 +9,7 @@ def test_reader_enters_a_free_lock(world):
     assert world.holder() == READERS
     assert world.readers() == [b"r"]
     assert world.record()[b"token"] == READERS
-    assert world.record()[b"who"] == b"host:r"
+    assert world.record()[b"who"] == b"c-r host:r"
 
 
 def test_reader_joins_readers_and_the_marker_lives_with_the_latest(world):

@@ -313,14 +313,15 @@ def test_inspection_lists_holders_by_fence_and_waiters_in_order(sem):
     sem.world.advance(1000)
     f2 = sem.acquire("a", 1, lease=5000)[2]
     sem.queue(("q", 2), "p")
+    sem.world.advance(5)
     before, now = sem.world.dump(), sem.world.now
 
     found = sem.inspect()
 
     assert found[:9] == ["HELD", 3, 3, now, f2, 2, 2, 2, b"z"]
-    assert found[8:14] == [b"z", b"host:z", 2, f1, sem.ms - 1000, 9000]
-    assert found[14:20] == [b"a", b"host:a", 1, f2, sem.ms, 5000]
-    assert found[20:] == [sem.entry("q", 2), sem.entry("p")]
+    assert found[8:14] == [b"z", b"c-z host:z", 2, f1, sem.ms - 1005, 8995]
+    assert found[14:20] == [b"a", b"c-a host:a", 1, f2, sem.ms - 5, 4995]
+    assert found[20:] == [sem.entry("q", 2), 5, sem.entry("p"), 4]
     assert sem.world.dump() == before
 
 
@@ -332,7 +333,7 @@ def test_inspection_lists_no_more_than_asked(sem):
     found = sem.inspect(1)
 
     assert found[5:8] == [2, 2, 1]
-    assert found[8] == b"a" and len(found) == 8 + 6 + 1
+    assert found[8] == b"a" and len(found) == 8 + 6 + 2
     assert len(sem.inspect(0)) == 8
 
 

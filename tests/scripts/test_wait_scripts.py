@@ -23,7 +23,7 @@ def test_release_hands_over_to_the_first(world):
         b"fence": b"%d" % (fence + 1),
         b"token": b"b",
         b"since": b"%d" % (START_US // 1000),
-        b"who": b"host:b",
+        b"who": b"c-b host:b",
         b"given": b"%d" % (fence + 1),
         b"born": b"%d" % START_US,
         b"kept": b"%d" % (START_US // 1000 + 10000 + DAY_MS),

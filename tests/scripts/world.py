@@ -182,7 +182,7 @@ class World:
             self.keys(),
             token,
             lease,
-            f"host:{token}",
+            f"{client} host:{token}",
             floor,
             entry,
             client,
@@ -268,6 +268,9 @@ class World:
             entry.split(b" ")[4]
             for entry in self.redis("ZRANGE", self.keys()[2], 0, -1)
         ]
+
+    def tickets(self):
+        return self.redis("ZRANGE", self.keys()[2], 0, -1, "WITHSCORES")[1::2]
 
     def readers(self):
         return self.redis("ZRANGE", self.keys()[4], 0, -1)

@@ -255,29 +255,42 @@ static void add_entry(long_reply *reply, const ilk__contended_entry *entry)
         reply->is_cut = 1;
 }
 
+/* Each is followed by -1: the stores do not say how long it has waited. */
 static void add_waiters(long_reply *reply, const ilk__contended_state *state,
                         size_t most, size_t count)
 {
     const ilk__contended_entry *first =
         state->entries ? state->entries + listed_holders(state, most) : NULL;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         add_entry(reply, &first[i]);
+        add_int(reply, -1);
+    }
 }
 
-/* See lock_inspect.lua. Readers are one holder, with the value that no token has. */
+static void add_reader(long_reply *reply, const ilk__contended_entry *reader)
+{
+    add_text(reply, reader->token);
+    add_text(reply, reader->who);
+    add_int(reply, reader->fence);
+    add_int(reply, reader->since_ms);
+    add_int(reply, reader->lease_ms);
+}
+
+/* See lock_inspect.lua. Readers have the value that no token has. */
 void ilk__reply_lock_state(ilk__gateway_request *request,
                            const ilk__contended_state *state, size_t most)
 {
     static const ilk__contended_entry nobody = {.lease_ms = -2};
-    static const ilk__span readers = {"ilk:readers", 11};
+    static const ilk__span marker = {"ilk:readers", 11};
     int is_held = state->holders > 0;
     const ilk__contended_entry *holder = is_held ? state->entries : &nobody;
     int reads = is_held && holder->kind == ILK__CONTENDER_READER;
-    size_t waiters = listed_waiters(state, most);
-    long_reply reply =
-        begin(request, is_held ? ILK__CODE_HELD : ILK__CODE_FREE, 11 + waiters);
-    const ilk__span value = reads ? readers : holder->token;
+    size_t readers = reads ? smaller(state->holders, most - 1) : 0,
+           waiters = listed_waiters(state, most);
+    long_reply reply = begin(request, is_held ? ILK__CODE_HELD : ILK__CODE_FREE,
+                             12 + 5 * readers + 2 * waiters);
+    const ilk__span value = reads ? marker : holder->token;
 
     add_text(&reply,
              is_held ? (ilk__span){"string", 6} : (ilk__span){"none", 4});
@@ -290,7 +303,10 @@ void ilk__reply_lock_state(ilk__gateway_request *request,
     add_text(&reply, holder->who);
     add_int(&reply, (int64_t)state->waiters);
     add_int(&reply, reads ? (int64_t)state->holders : 0);
-    add_text(&reply, reads ? holder->token : (ilk__span){"", 0});
+    add_text(&reply, (ilk__span){"", 0});
+    add_int(&reply, (int64_t)readers);
+    for (size_t i = 0; i < readers; i++)
+        add_reader(&reply, &state->entries[i]);
     add_waiters(&reply, state, most, waiters);
     send(&reply);
 }
@@ -315,7 +331,7 @@ void ilk__reply_semaphore_state(ilk__gateway_request *request,
     int64_t used = 0, fence = 0;
     long_reply reply =
         begin(request, state->holders ? ILK__CODE_HELD : ILK__CODE_FREE,
-              7 + 6 * holders + waiters);
+              7 + 6 * holders + 2 * waiters);
 
     for (size_t i = 0; i < known; i++) {
         const ilk__contended_entry *one = &state->entries[i];
@@ -347,7 +363,7 @@ void ilk__reply_election_state(ilk__gateway_request *request, int64_t term,
     const ilk__contended_entry *leader = leads ? state->entries : &nobody;
     size_t waiters = has_candidates ? listed_waiters(state, most) : 0;
     long_reply reply =
-        begin(request, ILK__CODE_STATE, has_candidates ? 9 + waiters : 8);
+        begin(request, ILK__CODE_STATE, has_candidates ? 9 + 2 * waiters : 8);
 
     add_int(&reply, term);
     add_int(&reply, leads ? state->version : 0);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file inspect.h
- * Inspecting locks and semaphores without changing them: who holds, who waits.
+ * Inspecting names without changing them: who holds, who waits.
  *
- * The getters serve both. Where a name has several holders, the getters for a
- * single holder describe the one who was served first.
+ * The getters serve all kinds. Where a name has several holders, the getters for a
+ * single holder describe the one who was served first; of readers the one whose lease
+ * ends first.
  */
 #ifndef INTERLOCK_INSPECT_H
 #define INTERLOCK_INSPECT_H
@@ -96,6 +97,43 @@ ILK_API ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
                                                size_t name_len, ilk_error *err);
 
 /**
+ * Inspect a name of any kind that can be inspected: all but stores and replicated values.
+ * For a lock as ilk_inspect(), for a semaphore as ilk_semaphore_inspect().
+ *
+ * @param[out] out  the info, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param kind      one of ILK_KIND_…
+ * @param name      the name
+ * @param name_len  its bytes
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for a name that nobody uses; ILK_EINVAL; ILK_EUNSUPPORTED (the
+ *         store does not keep this kind); ILK_ETYPE; ILK_ECONN, ILK_EAUTH and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: one round trip, or two; for a group one more for each 1,000 members.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_inspect_kind(ilk_info **out, ilk_client *client,
+                                    int32_t kind, const void *name,
+                                    size_t name_len, ilk_error *err);
+
+/**
+ * Start ilk_inspect_kind(); ilk_op_info() returns the result.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param client     the client
+ * @param kind       one of ILK_KIND_…
+ * @param name       the name; copied
+ * @param name_len   its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK if it was started; otherwise the error that prevented it
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_inspect_kind_start(ilk_op **out, ilk_client *client,
+                                          int32_t kind, const void *name,
+                                          size_t name_len, ilk_error *err);
+
+/**
  * The result of a started inspection.
  *
  * @param op  one that has ended with ILK_OK
@@ -104,6 +142,91 @@ ILK_API ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
  * Blocks: no. Since: 0.1
  */
 ILK_API const ilk_info *ilk_op_info(ilk_op *op);
+
+/**
+ * Which kind was inspected.
+ *
+ * @param info  the info
+ * @return one of ILK_KIND_…
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int32_t ilk_info_kind(const ilk_info *info);
+
+/**
+ * The state in one word. Of a lock: free, held, readers, foreign, redisson; of a semaphore:
+ * free, held; of an election: vacant, led; of an event: clear, set; of a latch: none,
+ * closed, open; of a barrier: idle, waiting; of a signal: idle, awaited; of a queue: empty,
+ * ready; of a group: empty, joined; of a register: none, set.
+ *
+ * @param info  the info
+ * @return a NUL-terminated string
+ * Ownership: a literal. Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_state_name(const ilk_info *info);
+
+/**
+ * Whether the server has anything on record for this kind and name.
+ *
+ * @param info  the info
+ * @return 1 or 0
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int32_t ilk_info_in_use(const ilk_info *info);
+
+/**
+ * How long the longest waiter has waited, of those that are listed.
+ *
+ * @param info  the info
+ * @return milliseconds; 0 when nobody waits; -1 when it is not known of all of them
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_longest_wait_ms(const ilk_info *info);
+
+/**
+ * How many facts there are that only this kind has: of a semaphore limit and used; of an
+ * election term and, if somebody leads, value; of an event generation and data; of a latch
+ * count and left; of a barrier parties; of a queue ready, delayed, taken, dead, pushed,
+ * expired, returned, buried, purged, oldest_ms, finished and order; of a group members; of a register
+ * version and, if there is one, value.
+ *
+ * @param info  the info
+ * @return their number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API size_t ilk_info_facts(const ilk_info *info);
+
+/**
+ * The name of the i-th fact.
+ *
+ * @param info   the info
+ * @param index  0 to ilk_info_facts() - 1
+ * @return a NUL-terminated string; "" beyond the end
+ * Ownership: a literal. Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_fact_name(const ilk_info *info, size_t index);
+
+/**
+ * The i-th fact that is a number.
+ *
+ * @param info   the info
+ * @param index  0 to ilk_info_facts() - 1
+ * @return the number; 0 for a fact that is bytes, and beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_fact_number(const ilk_info *info, size_t index);
+
+/**
+ * The i-th fact that is bytes.
+ *
+ * @param info          the info
+ * @param index         0 to ilk_info_facts() - 1
+ * @param[out] out_len  their number; may be NULL
+ * @return NUL-terminated bytes; NULL for a fact that is a number, and beyond the end
+ * Ownership: borrowed until the info is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_fact_text(const ilk_info *info, size_t index,
+                                       size_t *out_len);
 
 /**
  * How the name is held.
@@ -212,6 +335,29 @@ ILK_API const char *ilk_info_waiter_label(const ilk_info *info, size_t index);
 ILK_API const char *ilk_info_waiter_token(const ilk_info *info, size_t index);
 
 /**
+ * The id of the i-th waiter's client (ilk_client_id()): what one client holds and waits for
+ * has the same.
+ *
+ * @param info   the info
+ * @param index  0 to ilk_info_listed() - 1
+ * @return a NUL-terminated string; "" when it is not known, and beyond the end
+ * Ownership: borrowed until the info is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_waiter_client(const ilk_info *info, size_t index);
+
+/**
+ * How long the i-th waiter has waited, by the server's clock.
+ *
+ * @param info   the info
+ * @param index  0 to ilk_info_listed() - 1
+ * @return milliseconds; -1 when it is not known: for a waiter of an earlier version, at a
+ *         store other than Redis, over a quorum, and beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_waiter_waited_ms(const ilk_info *info, size_t index);
+
+/**
  * How many permits the i-th waiter waits for; 1 for a lock.
  *
  * @param info   the info
@@ -240,7 +386,8 @@ ILK_API int64_t ilk_info_limit(const ilk_info *info);
 ILK_API int64_t ilk_info_used(const ilk_info *info);
 
 /**
- * How many holders the semaphore has.
+ * How many holders it has: those of a semaphore's permits, readers of a lock, reservations
+ * of a queue's messages, members of a group; 1 for another name that is held.
  *
  * @param info  the info
  * @return their number, which may be greater than that of those listed
@@ -279,6 +426,17 @@ ILK_API const char *ilk_info_holder_label(const ilk_info *info, size_t index);
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_holder_token(const ilk_info *info, size_t index);
+
+/**
+ * The id of the i-th holder's client, as of a waiter.
+ *
+ * @param info   the info
+ * @param index  0 to ilk_info_holders_listed() - 1
+ * @return a NUL-terminated string; "" when it is not known, and beyond the end
+ * Ownership: borrowed until the info is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_holder_client(const ilk_info *info, size_t index);
 
 /**
  * How many permits the i-th holder has.

@@ -34,6 +34,15 @@ enum {
 };
 
 /**
+ * The name of a kind: "lock", "semaphore" and so on.
+ *
+ * @param kind  one of ILK_KIND_…
+ * @return a NUL-terminated string; NULL for another number
+ * Ownership: a literal. Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_kind_name(int32_t kind);
+
+/**
  * Find the names of locks that are held or awaited through this library, or
  * were within the last day. It scans the whole key space in small steps, so it
  * is meant for operators, not for regular use by programs.

@@ -5,10 +5,13 @@
 -- KEYS leader, fence, wait, live, value, seen    ARGV count
 -- returns {STATE, term, version of the value, 1 when somebody leads, its
 --   lease left, since ms, its token, who, value, candidates in the wait queue,
---   then up to count entries in order}
+--   then up to count entries in order, each followed by the ms that it has waited (-1: not
+--   known)}
 -- Writes nothing, so a retry is harmless.
 --@include number
 --@include leadership
+--@include now
+--@include waiting
 
 local count = number_at(1, 0)
 if misuse then
@@ -17,8 +20,4 @@ end
 
 local reply = { REQUEST + STATE, unpack(leadership()) }
 reply[#reply + 1] = redis.call("ZCARD", place.wait)
-local entries = count > 0 and redis.call("ZRANGE", place.wait, 0, count - 1) or {}
-for _, entry in ipairs(entries) do
-  reply[#reply + 1] = entry
-end
-return reply
+return add_waiting(reply, place.wait, count, now_us())

@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Joining the wait queue: wait is a zset ticket -> entry.
+-- Joining the wait queue: wait is a zset ticket -> entry. A ticket is the server's time in
+-- us, or one more than the greatest of the others: that one may be from before the clock was
+-- set back.
 --@include number
 --@include entry
 --@include liveness
@@ -25,7 +27,7 @@ end
 local function enqueue(wait, live, text, client, now, liveness, stamp)
   local last = redis.call("ZREVRANGE", wait, "0", "0", "WITHSCORES")
   local greatest = tonumber(last[2] or 0)
-  redis.call("ZADD", wait, "NX", stamp or greatest + 1, text)
+  redis.call("ZADD", wait, "NX", stamp or math.max(greatest + 1, now), text)
   if not is_fresh(live, client, now, liveness) then
     redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
     extend_liveness(wait, live, client, now, liveness)

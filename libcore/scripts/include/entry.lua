@@ -3,8 +3,8 @@
 --   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
 -- <waiter> is its id with the secret that a message for it must repeat.
 -- kind: e candidate, o observer, p permits, q consumer, r reader, w to be woken,
--- x exclusive. nil for other versions, and for a lease of 0, with which nothing can be
--- granted.
+-- x exclusive. The record of a hold has `<client> <who>`. nil for other versions, and for a
+-- lease of 0, with which nothing can be granted.
 local function parse_entry(text)
   local kind, client, waiter, token, lease, permits, who =
     string.match(text, "^1 ([eopqrwx]) (%S+) (%S+) (%S+) ([1-9]%d*) (%d+) ?(.*)$")

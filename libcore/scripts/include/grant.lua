@@ -28,7 +28,7 @@ end
 -- Write the keys for the holders after the walk. Without new readers, the
 -- earlier readers stay as they were.
 local function set_holder(walk)
-  local latest = walk.undo and walk.reading and latest_reader(walk.readers, walk.now)
+  local latest = walk.undo and walk.reading and latest_reader(walk.readers, walk.record, walk.now)
   if walk.who then
     local left = keep_marker(walk.lock, walk.readers, walk.now, latest)
     write_record(walk.record, walk.last, walk.fence, READERS, walk.now, walk.who, left)

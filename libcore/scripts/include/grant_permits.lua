@@ -10,6 +10,7 @@
 --@include now
 --@include permits
 --@include return_permits
+--@include hold_field
 --@include walk
 --@include send_wake
 --@include next_fence
@@ -27,7 +28,7 @@ end
 local function write_hold(walk, e, lease)
   put_permits(walk.lock, e.token, e.permits, walk.ms + lease)
   redis.call("HSET", walk.record, "fence", digits(walk.fence),
-    "+" .. e.token, hold_field(walk.fence, walk.ms, e.who))
+    "+" .. e.token, hold_field(walk.fence, walk.ms, e.client .. " " .. e.who))
   date_record(walk.record, walk.last, walk.now)
 end
 

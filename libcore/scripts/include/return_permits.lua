@@ -24,8 +24,3 @@ local function return_permits(key, record, token)
   end
   redis.call("HDEL", record, "+" .. token)
 end
-
--- The field of a hold in the record.
-local function hold_field(fence, ms, who)
-  return string.format("%.0f %.0f ", fence, ms) .. who
-end

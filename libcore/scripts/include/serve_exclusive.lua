@@ -18,7 +18,7 @@ end
 local function serve_exclusive(walk, e)
   local own = e.token == walk.own
   local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
-  if not write_grant(walk, e.token, e.who, lease) or
+  if not write_grant(walk, e.token, e.client .. " " .. e.who, lease) or
     not pcall(redis.call, "SET", walk.lock, e.token, "PX", lease) then
     return STOP
   end

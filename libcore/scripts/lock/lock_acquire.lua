@@ -67,7 +67,7 @@ if entry ~= "" and value and value == last_token and value ~= token and floor <=
   local liveness = tonumber(ARGV[8] or LIVENESS_MS) or 0
   local left = greatest and tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
   if of == client and whose == token and left and left > liveness * 5 / 6 and left <= liveness then
-    redis.call("ZADD", wait, "NX", greatest + 1, entry)
+    redis.call("ZADD", wait, "NX", greatest + 1 > now and greatest + 1 or now_text, entry)
     return { REQUEST + QUEUED, redis.call("PTTL", lock), now, 1 }
   end
 end

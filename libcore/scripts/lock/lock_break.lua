@@ -30,7 +30,10 @@ if not value or token ~= "" and value ~= token and not reads then
   return { REQUEST + LOST }
 end
 local now = now_us()
-local latest = reads and latest_reader(readers, now)
+local latest = reads and latest_reader(readers, record, now)
+if reads then
+  redis.call("HDEL", record, "+" .. token)
+end
 if latest then
   redis.call("PEXPIRE", lock, latest - math.floor(now / 1000))
   mark_break(record, request, token)

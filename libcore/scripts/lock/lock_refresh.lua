@@ -29,7 +29,7 @@ end
 
 local now, value = now_us(), redis.call("GET", lock)
 extend_liveness(wait, live, client, now, liveness)
-if value == READERS and not latest_reader(readers, now) then
+if value == READERS and not latest_reader(readers, record, now) then
   redis.call("DEL", lock)
   value = false
 end

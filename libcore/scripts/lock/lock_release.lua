@@ -52,7 +52,7 @@ local function hand_over()
     return false
   end
   local written = redis.pcall("HSET", record, "fence", now_text, "token", to,
-    "since", string.sub(now_text, 1, -4), "who", who, "given", now_text)
+    "since", string.sub(now_text, 1, -4), "who", client .. " " .. who, "given", now_text)
   if type(written) ~= "number" then
     return false -- the server is out of memory
   end

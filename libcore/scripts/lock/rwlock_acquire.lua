@@ -14,6 +14,8 @@
 --@include token
 --@include fence
 --@include readers
+--@include first_reader
+--@include hold_field
 --@include kept_free
 --@include limits_at
 
@@ -30,7 +32,7 @@ local last, last_token, polled = read_record(record)
 if not last or floor >= FENCE_END then
   return no_fence(record)
 end
-local latest = value == READERS and latest_reader(readers, now)
+local latest = value == READERS and latest_reader(readers, record, now)
 local until_ms = latest and redis.call("ZSCORE", readers, token)
 if until_ms then
   return { REQUEST + HELD, until_ms - math.floor(now / 1000), last, now }
@@ -43,12 +45,13 @@ end
 local function enter()
   if not value then
     redis.call("SET", lock, READERS, "PX", lease)
-    redis.call("DEL", readers)
+    forget_readers(readers, record)
   end
   add_reader(readers, token, now, lease)
-  local left = keep_marker(lock, readers, now, latest_reader(readers, now))
+  local left = keep_marker(lock, readers, now, latest_reader(readers, record, now))
   local fence = next_fence(last, now, floor)
   write_record(record, last, fence, READERS, now, who, left)
+  redis.call("HSET", record, "+" .. token, hold_field(fence, math.floor(now / 1000), who))
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end

@@ -30,8 +30,8 @@ end
 local fence = read_record(record)
 -- Removing comes first: a server out of memory checks only a script's first write, and
 -- allows one that needs no memory.
-latest_reader(readers, now)
+latest_reader(readers, record, now)
 add_reader(readers, token, now, lease)
-local left = keep_marker(lock, readers, now, latest_reader(readers, now))
+local left = keep_marker(lock, readers, now, latest_reader(readers, record, now))
 keep_record(record, left)
 return { REQUEST + HELD, lease, fence or 0, now }

@@ -8,8 +8,9 @@
 -- ARGV count, entry of an observer ('' does not wait), client, liveness ms
 -- returns {STATE, term, version of the value, 0 (nobody has the vote) | 1 (it is
 --   granted) | 2 (and confirmed), its lease left, since ms, token, who, value,
---   candidates in the wait queue, then up to count entries in order}; the term is the
---   last that was confirmed here unless the vote is
+--   candidates in the wait queue, then up to count entries in order, each followed by -1:
+--   a stamp does not say how long it has waited}; the term is the last that was confirmed
+--   here unless the vote is
 --   | {REFUSED, as quorum_acquire}
 -- A retry reads again, and a retried entry keeps its place. The entry of a late copy
 -- stays until the next change.
@@ -49,6 +50,6 @@ local reply = { REQUEST + STATE, tonumber(term or published[2] or 0) or 0, tonum
   since, token, who, value or "", redis.call("ZCARD", place.wait) }
 local entries = count > 0 and redis.call("ZRANGE", place.wait, 0, count - 1) or {}
 for _, text in ipairs(entries) do
-  reply[#reply + 1] = text
+  reply[#reply + 1], reply[#reply + 2] = text, -1
 end
 return reply

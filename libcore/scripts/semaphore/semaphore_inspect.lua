@@ -7,11 +7,13 @@
 -- returns {HELD | FREE, limit (0: none on record), permits in use, now us,
 --   last fence, waiters, holders, listed holders, then for each of these in
 --   the order of their fences: token, who, permits, fence, since ms, lease
---   left; then up to count entries in order}
+--   left; then up to count entries in order, each followed by the ms that it has waited
+--   (-1: not known)}
 -- Writes nothing, so a retry is harmless.
 --@include fence_value
 --@include now
 --@include number
+--@include waiting
 
 local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
 local count = number_at(1, 0)
@@ -51,8 +53,4 @@ for i = 1, reply[8] do
     reply[#reply + 1] = value
   end
 end
-local entries = count > 0 and redis.call("ZRANGE", wait, 0, count - 1) or {}
-for _, entry in ipairs(entries) do
-  reply[#reply + 1] = entry
-end
-return reply
+return add_waiting(reply, wait, count, now)

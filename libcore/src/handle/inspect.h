@@ -6,7 +6,7 @@
 #include "client/loop.h"
 #include "info.h"
 
-enum { ILK__INSPECT_KEYS = 5 }; /* the most that a primitive needs */
+enum { ILK__INSPECT_KEYS = 9 }; /* the most that a primitive needs */
 
 /* Subject of inspect operations. */
 typedef struct ilk__inspection {

@@ -54,6 +54,8 @@ ilk_status ilk__shared_open(ilk__shared *shared, const char *label,
     ilk__outage_init(&shared->outage);
     ilk__notifications_init(&shared->notifications);
     set_label(shared, label);
+    snprintf(shared->who, sizeof shared->who, "%s %s", shared->client_id,
+             shared->label);
     shared->plan = ILK__FOREVER;
     shared->posted_end = &shared->posted;
     return ILK_OK;

@@ -50,6 +50,7 @@ struct ilk__shared {
     unsigned char waiter_key[ILK__SIPHASH_KEY]; /* of secrets, see secret.h */
     unsigned char list_key[ILK__SIPHASH_KEY];
     char label[128];
+    char who[ILK__CLIENT_ID_LEN + 1 + 128]; /* in records: `<client> <label>` */
     ilk__timers timers;
     ilk__table waiters;    /* by id */
     ilk__table refreshers; /* by their keys and their refresh operation */

@@ -20,7 +20,11 @@ enum {
     INSPECT_TOKEN,
     INSPECT_SINCE,
     INSPECT_WHO,
-    INSPECT_WAITERS
+    INSPECT_WAITERS,
+    INSPECT_READERS,
+    INSPECT_OWNER,
+    INSPECT_LISTED, /* readers: none on a quorum */
+    INSPECT_ENTRIES
 };
 
 static int has_value_of(const ilk__reply *reply, const ilk__reply *other)
@@ -90,6 +94,13 @@ static void say_nobody(ilk__reply *reply)
     reply->items[1 + INSPECT_PTTL]->num = -2;
 }
 
+/* The order of the entries is that of stamps, which do not say since when they are there. */
+static void forget_waited(ilk__reply *reply)
+{
+    for (size_t i = 1 + INSPECT_ENTRIES + 1; i < reply->count; i += 2)
+        reply->items[i]->num = -1;
+}
+
 /* A name is held by the token that a majority has. Votes that are divided are
  * nobody's yet. */
 static void decide_inspection(ilk__round *round, int is_last)
@@ -113,6 +124,7 @@ static void decide_inspection(ilk__round *round, int is_last)
     if (!is_held && ilk__script_code(best) == ILK__CODE_HELD)
         say_nobody(best);
     best->items[1 + INSPECT_WAITERS]->num = waiters;
+    forget_waited(best);
     send_on(round, best, is_held ? ILK__CODE_HELD : ILK__CODE_FREE);
 }
 

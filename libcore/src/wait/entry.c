@@ -2,6 +2,8 @@
 /* entry.c -- the text that stands for one waiter in a wait queue. */
 #include "entry.h"
 
+#include "base/token.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +50,34 @@ static int read_number(const char *word, size_t len, int64_t *out)
     return 1;
 }
 
+ilk__who ilk__who_read(const char *text, size_t len)
+{
+    size_t digits = 0;
+
+    while (digits < len && digits < ILK__CLIENT_ID_LEN
+           && strchr("0123456789abcdef", text[digits]) && text[digits])
+        digits++;
+    if (digits < ILK__CLIENT_ID_LEN || digits == len || text[digits] != ' ')
+        return (ilk__who){"", 0, text, len};
+    return (ilk__who){text, digits, text + digits + 1, len - digits - 1};
+}
+
+/* The entries that stores without scripts show have no client, but a `who` as records
+ * have it. */
+static ilk__who who_of(const char *client, size_t client_len, const char *who,
+                       size_t who_len)
+{
+    ilk__who found = ilk__who_read(who, who_len);
+
+    const char *dot = memchr(client, '.', client_len); /* before a secret */
+
+    if (!found.client_len && !(client_len == 1 && client[0] == '-')) {
+        found.client = client;
+        found.client_len = dot ? (size_t)(dot - client) : client_len;
+    }
+    return found;
+}
+
 int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len)
 {
     enum { VERSION, KIND, CLIENT, WAITER, TOKEN, LEASE, PERMITS, FIELDS };
@@ -59,11 +89,11 @@ int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len)
         if (fields[i] == NULL)
             return 0;
     }
-    if (lens[VERSION] != 1 || fields[VERSION][0] != '1' || lens[KIND] != 1)
+    if (lens[VERSION] != 1 || lens[KIND] != 1
+        || fields[VERSION][0] != (fields[KIND][0] == 's' ? '2' : '1'))
         return 0;
     out->token = fields[TOKEN];
     out->token_len = lens[TOKEN];
-    out->who = at;
-    out->who_len = (size_t)(end - at);
+    out->who = who_of(fields[CLIENT], lens[CLIENT], at, (size_t)(end - at));
     return read_number(fields[PERMITS], lens[PERMITS], &out->permits);
 }

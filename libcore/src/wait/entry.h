@@ -28,14 +28,26 @@ typedef struct ilk__entry {
 /* Write the text and a NUL; returns the length. A long `who` is truncated. */
 size_t ilk__entry_write(char out[ILK__ENTRY_MAX], const ilk__entry *entry);
 
+/* Whose a hold or a wait is. The texts are parts of the one that was read. */
+typedef struct ilk__who {
+    const char *client; /* its id */
+    size_t client_len;  /* 0: not known */
+    const char *label;
+    size_t label_len;
+} ilk__who;
+
+/* Read the `<client> <label>` of a record. An earlier version wrote the label alone. */
+ilk__who ilk__who_read(const char *text, size_t len);
+
 /* The parts of an entry that inspection needs; they point into its text. */
 typedef struct ilk__entry_text {
-    const char *token, *who;
-    size_t token_len, who_len;
+    const char *token;
+    size_t token_len;
     int64_t permits;
+    ilk__who who;
 } ilk__entry_text;
 
-/* Returns 0 when the text is not an entry of this version, or a signal's. */
+/* Returns 0 when the text is not an entry of this version. */
 int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len);
 
 #endif

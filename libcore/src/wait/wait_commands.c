@@ -74,7 +74,7 @@ void ilk__wait_ask(ilk__op *op)
                       wait_queue->key_count);
     ilk__command_add_str(command, ilk__waiter_token(waiter));
     ilk__command_add_int(command, waiter->lease_ms);
-    ilk__command_add_str(command, waiter->shared->label);
+    ilk__command_add_str(command, waiter->shared->who);
     ilk__command_add_int(command, waiter->floor);
     add_entry(op);
     add_limits(op, wait_queue->barge);

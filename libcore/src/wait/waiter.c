@@ -48,6 +48,8 @@ void ilk__waiter_forget(ilk__waiter *waiter)
     ilk__shared_unlock(waiter->shared);
 }
 
+/* A delivery's token begins with the id of the client, so that an inspection can say who
+ * has reserved a message. */
 ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
 {
     ilk__waiter_forget(waiter);
@@ -57,6 +59,11 @@ ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
         snprintf(waiter->token, sizeof waiter->token, "%s:%" PRId64,
                  waiter->prefix, ilk__shared_new_id(waiter->shared));
         return ILK_OK;
+    }
+    if (waiter->wait_queue->kind == 'q') {
+        memcpy(waiter->token, waiter->shared->client_id, ILK__CLIENT_ID_LEN);
+        return ilk__token(waiter->token + ILK__CLIENT_ID_LEN,
+                          ILK__TOKEN_LEN - ILK__CLIENT_ID_LEN, err);
     }
     return ilk__token(waiter->token, ILK__TOKEN_LEN, err);
 }

@@ -58,6 +58,10 @@ static void open_client_only(request *r)
 START(ping, ilk_client_ping_start, out, handle, -1, err)
 START(inspect, ilk_inspect_start, out, handle, NAME, err)
 START_WRONG(inspect, ilk_inspect_start, out, handle, "", 0, err)
+START(inspect_kind, ilk_inspect_kind_start, out, handle, ILK_KIND_QUEUE, NAME,
+      err)
+START_WRONG(inspect_kind, ilk_inspect_kind_start, out, handle, ILK_KIND_KV, "a",
+            1, err)
 START(list, ilk_list_open_start, out, handle, 0, NAME, err)
 START_WRONG(list, ilk_list_open_start, out, handle, 1 << 30, NULL, 0, err)
 
@@ -515,6 +519,8 @@ const request_row request_rows[] = {
     {"ping", STARTS(ping), BY_CLIENT, .open = open_client_only, .word = "PING"},
     {"inspect", STARTS(inspect), REFUSES(inspect), BY_CLIENT,
      .result = RESULT_INFO, .open = open_client_only},
+    {"inspect of a kind", STARTS(inspect_kind), REFUSES(inspect_kind),
+     BY_CLIENT, .result = RESULT_INFO, .open = open_client_only},
     {"list", STARTS(list), REFUSES(list), BY_CLIENT, .result = RESULT_LIST,
      .open = open_client_only, .word = "SCAN"},
 

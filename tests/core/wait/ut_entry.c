@@ -34,8 +34,10 @@ static void what_is_written_is_read(void **state)
     assert_memory_equal(found.token, "t0k3n", found.token_len);
     assert_int_equal(found.token_len, 5);
     assert_int_equal(found.permits, 2);
-    assert_int_equal(found.who_len, strlen(entry.who));
-    assert_memory_equal(found.who, entry.who, found.who_len);
+    assert_int_equal(found.who.label_len, strlen(entry.who));
+    assert_memory_equal(found.who.label, entry.who, found.who.label_len);
+    assert_int_equal(found.who.client_len, strlen(entry.client));
+    assert_memory_equal(found.who.client, entry.client, found.who.client_len);
 }
 
 static void a_signal_has_a_version_of_its_own(void **state)
@@ -48,6 +50,52 @@ static void a_signal_has_a_version_of_its_own(void **state)
     ilk__entry_write(text, &of);
     assert_string_equal(text,
                         "2 s c0ffee s17.5ec t0k3n 30000 2 host:12 two words");
+    assert_true(ilk__entry_read(&(ilk__entry_text){0}, text, strlen(text)));
+}
+
+static void is_who(const char *text, const char *client, const char *label)
+{
+    const ilk__who found = ilk__who_read(text, strlen(text));
+
+    assert_int_equal(found.client_len, strlen(client));
+    assert_memory_equal(found.client, client, found.client_len);
+    assert_int_equal(found.label_len, strlen(label));
+    assert_memory_equal(found.label, label, found.label_len);
+}
+
+static void a_record_has_client_and_label(void **state)
+{
+    (void)state;
+    is_who("0123456789abcdef host:12", "0123456789abcdef", "host:12");
+    is_who("0123456789abcdef ", "0123456789abcdef", "");
+}
+
+static void a_record_of_an_earlier_version_has_the_label_alone(void **state)
+{
+    static const char *const labels[] = {
+        "",
+        "host:12",
+        "0123456789abcdef",
+        "0123456789abcde host",
+        "0123456789abcdef0 host",
+        "0123456789abcdeF host",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        is_who(labels[i], "", labels[i]);
+}
+
+static void stores_without_entries_show_the_client_in_who(void **state)
+{
+    ilk__entry_text found;
+
+    (void)state;
+    assert_true(reads(&found, "1 x - x0.- t 0 1 0123456789abcdef host:12"));
+    assert_int_equal(found.who.client_len, 16);
+    assert_int_equal(found.who.label_len, 7);
+    assert_true(reads(&found, "1 x - x0.- t 0 1 host:12"));
+    assert_int_equal(found.who.client_len, 0);
 }
 
 static void a_label_that_is_too_long_is_cut(void **state)
@@ -85,7 +133,7 @@ static void other_texts_are_no_entries(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_false(reads(&found, texts[i]));
     assert_true(reads(&found, "1 x c x1 t 1 1 "));
-    assert_int_equal(found.who_len, 0);
+    assert_int_equal(found.who.label_len, 0);
 }
 
 int main(void)
@@ -93,6 +141,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(a_signal_has_a_version_of_its_own),
+        cmocka_unit_test(a_record_has_client_and_label),
+        cmocka_unit_test(a_record_of_an_earlier_version_has_the_label_alone),
+        cmocka_unit_test(stores_without_entries_show_the_client_in_who),
         cmocka_unit_test(a_label_that_is_too_long_is_cut),
         cmocka_unit_test(other_texts_are_no_entries),
     };

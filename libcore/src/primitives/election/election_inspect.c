@@ -26,10 +26,10 @@ enum {
 /* "" for an entry that cannot be parsed. */
 static char *label_of(const ilk__reply *reply)
 {
-    ilk__entry_text entry = {.who = ""};
+    ilk__entry_text entry = {.who = {.label = ""}};
 
     (void)ilk__entry_read(&entry, reply->str, reply->len);
-    return ilk__memdup(entry.who, entry.who_len);
+    return ilk__memdup(entry.who.label, entry.who.label_len);
 }
 
 static int read_candidates(ilk_leader *leader, const ilk__reply *reply)
@@ -55,7 +55,8 @@ ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
                             ilk_error *err)
 {
     const ilk__reply *value = ilk__script_item(reply, AT_VALUE);
-    const ilk__reply *who = ilk__script_item(reply, AT_WHO);
+    const ilk__reply *by = ilk__script_item(reply, AT_WHO);
+    const ilk__who who = ilk__who_read(by->str, by->len);
     ilk_leader *leader = ilk__calloc(1, sizeof *leader);
 
     *out = NULL;
@@ -68,7 +69,7 @@ ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
     leader->since_ms = ilk__script_int(reply, AT_SINCE);
     leader->value = ilk__memdup(value->str, value->len);
     leader->value_len = value->len;
-    leader->label = ilk__memdup(who->str, who->len);
+    leader->label = ilk__memdup(who.label, who.label_len);
     if (!leader->value || !leader->label || !read_candidates(leader, reply)) {
         ilk_leader_free(leader);
         return ilk__fail(err, ILK_ENOMEM, "out of memory");

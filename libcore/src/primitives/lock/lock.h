@@ -16,6 +16,7 @@ enum { ILK__LOCK_KEYS = 5 }; /* lock, fence, wait, live, readers */
 
 extern const char *const ilk__lock_key_kinds[ILK__LOCK_KEYS];
 extern const ilk__op_type ilk__lock_break_op; /* subject: an ilk__release */
+extern const ilk__inspect_kind ilk__lock_inspect_kind;
 extern const ilk__hold_kind ilk__lock_plain, ilk__lock_reader,
     ilk__lock_redisson, ilk__lock_of_many; /* one name of a lock over many */
 

@@ -30,7 +30,7 @@ static void ask_all(ilk__op *op)
                       many->hold.key_count);
     ilk__command_add_str(&op->command, many->token);
     ilk__command_add_int(&op->command, many->hold.opts.ttl_ms);
-    ilk__command_add_str(&op->command, many->hold.handle.client->shared->label);
+    ilk__command_add_str(&op->command, many->hold.handle.client->shared->who);
     ilk__command_add_int(&op->command, many->hold.lease.fence);
 }
 

@@ -79,6 +79,7 @@ static ilk_status start(ilk_op **out, inspect_request *self,
 static void ask_inspect(ilk__op *op)
 {
     (void)begin_question(op);
+    ilk__command_add_int(&op->command, 0); /* no reservations */
 }
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)

@@ -7,6 +7,7 @@
 #define ILK__SEMAPHORE_H
 
 #include "handle/hold.h"
+#include "handle/inspect.h"
 
 #include <interlock/semaphore.h>
 
@@ -14,6 +15,7 @@ enum { ILK__SEMAPHORE_KEYS = 4 }; /* permits, fence, wait, live */
 
 extern const char *const ilk__semaphore_key_kinds[ILK__SEMAPHORE_KEYS];
 extern const ilk__hold_kind ilk__semaphore_kind;
+extern const ilk__inspect_kind ilk__semaphore_inspect_kind;
 
 struct ilk_semaphore {
     ilk__hold hold;

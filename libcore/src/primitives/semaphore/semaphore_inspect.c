@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* semaphore_inspect.c -- inspecting a semaphore: who holds, who waits. */
-#include "base/alloc.h"
-#include "handle/inspect.h"
 #include "semaphore.h"
+
+#include <interlock/list.h>
 
 #include <string.h>
 
@@ -48,51 +48,27 @@ static int is_well_formed(const ilk__reply *reply)
     return 1;
 }
 
-static int copy_text(char **out, const ilk__reply *reply, size_t at)
-{
-    const ilk__reply *item = ilk__script_item(reply, at);
-
-    *out = ilk__memdup(item->str, item->len);
-    return *out != NULL;
-}
-
-static int copy_holder(ilk__info_entry *one, const ilk__reply *reply, size_t at)
-{
-    one->permits = ilk__script_int(reply, at + OF_PERMITS);
-    one->fence = ilk__script_int(reply, at + OF_FENCE);
-    one->since_ms = ilk__script_int(reply, at + OF_SINCE);
-    one->ttl_ms = ilk__script_int(reply, at + OF_TTL);
-    return copy_text(&one->token, reply, at + OF_TOKEN)
-           && copy_text(&one->label, reply, at + OF_WHO);
-}
-
-/* Getters for a single holder return the one who was served first. */
-static int copy_first(ilk_info *info)
-{
-    const ilk__info_entry *first = info->holding;
-    int some = info->holding_count > 0;
-
-    info->since_ms = some ? first->since_ms : 0;
-    info->ttl_ms = some ? first->ttl_ms : 0;
-    info->holder_len = some ? strlen(first->token) : 0;
-    info->holder = ilk__memdup(some ? first->token : "", info->holder_len);
-    info->label =
-        ilk__memdup(some ? first->label : "", some ? strlen(first->label) : 0);
-    return info->holder && info->label;
-}
-
 static int copy_lists(ilk_info *info, const ilk__reply *reply)
 {
     size_t listed = (size_t)ilk__script_int(reply, AT_LISTED);
 
     for (size_t i = 0; i < listed; i++) {
         size_t at = AT_FIRST + i * OF_ALL;
+        ilk__info_entry *one =
+            ilk__info_add_holder(info, ilk__script_item(reply, at + OF_TOKEN),
+                                 ilk__script_item(reply, at + OF_WHO));
 
-        if (!copy_holder(&info->holding[info->holding_count++], reply, at))
+        if (!one)
             return 0;
+        one->permits = ilk__script_int(reply, at + OF_PERMITS);
+        one->fence = ilk__script_int(reply, at + OF_FENCE);
+        one->since_ms = ilk__script_int(reply, at + OF_SINCE);
+        one->ttl_ms = ilk__script_int(reply, at + OF_TTL);
     }
-    return copy_first(info)
-           && ilk__info_list(info, reply, AT_FIRST + listed * OF_ALL);
+    /* Getters for a single holder return the one who was served first. */
+    if (listed > 0)
+        info->ttl_ms = info->holding[0].ttl_ms;
+    return ilk__info_list(info, reply, AT_FIRST + listed * OF_ALL);
 }
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
@@ -109,6 +85,11 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
     info->fence = ilk__script_int(reply, AT_FENCE);
     info->waiters = ilk__script_int(reply, AT_WAITERS);
     info->holders = ilk__script_int(reply, AT_HOLDERS);
+    info->kind = ILK_KIND_SEMAPHORE;
+    info->state_name = info->state == ILK_INFO_HELD ? "held" : "free";
+    info->in_use = info->limit > 0 || info->used > 0 || info->waiters > 0;
+    ilk__info_number(info, "limit", info->limit);
+    ilk__info_number(info, "used", info->used);
     if (!copy_lists(info, reply))
         return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
     return ilk__op_done(op, ILK_OK);
@@ -121,20 +102,23 @@ static const ilk__op_type semaphore_inspect = {
     .ask = ask,
     .reply = inspected};
 
-static const ilk__inspect_kind kind = {.key_kinds = ilk__semaphore_key_kinds,
-                                       .key_count = ILK__SEMAPHORE_KEYS,
-                                       .inspect = &semaphore_inspect};
+const ilk__inspect_kind ilk__semaphore_inspect_kind = {
+    .key_kinds = ilk__semaphore_key_kinds,
+    .key_count = ILK__SEMAPHORE_KEYS,
+    .inspect = &semaphore_inspect};
 
 ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
                                  const void *name, size_t name_len,
                                  ilk_error *err)
 {
-    return ilk__inspect(out, client, &kind, name, name_len, err);
+    return ilk__inspect(out, client, &ilk__semaphore_inspect_kind, name,
+                        name_len, err);
 }
 
 ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
                                        const void *name, size_t name_len,
                                        ilk_error *err)
 {
-    return ilk__inspect_start(out, client, &kind, name, name_len, err);
+    return ilk__inspect_start(out, client, &ilk__semaphore_inspect_kind, name,
+                              name_len, err);
 }

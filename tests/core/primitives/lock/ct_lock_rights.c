@@ -25,7 +25,7 @@
  * connections have no name.
  */
 #define SCRIPTS_RUN                                                            \
-    "+get +set +del +exists +pttl +pexpire +time +publish +hmget +hset "       \
+    "+get +set +del +exists +pttl +pexpire +time +publish +hmget +hset +hdel " \
     "+zadd +zcard +zrange +zrangebyscore +zrem +zremrangebyscore +zrevrange "  \
     "+zscore "
 #define INSPECTION "+type +strlen +getrange +hlen +hkeys +hexists +zcount "
