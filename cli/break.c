@@ -13,8 +13,7 @@
 enum { KEY_TOKEN = CLI_KEY, KEY_KIND };
 
 static const struct cli_option options[] = {
-    {"kind", "KIND", "lock (default), semaphore, election or barrier", KEY_KIND,
-     0},
+    {"kind", "KIND", "lock, semaphore, election, barrier", KEY_KIND, 0},
     {"token", "TOKEN", "only what is held under this token", KEY_TOKEN, 0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
@@ -128,13 +127,16 @@ static const struct kind {
     const char *name, *said;
     ilk_status (*end)(struct breaking *with, ilk_error *err);
     int has_tokens;
+    int32_t bit;
 } kinds[] = {
-    {"lock", "broken; its former holder's fence is stale", break_lock, 1},
+    {"lock", "broken; its former holder's fence is stale", break_lock, 1,
+     ILK_KIND_LOCK},
     {"semaphore", "broken; the fences of its former holders are stale",
-     break_semaphore, 1},
+     break_semaphore, 1, ILK_KIND_SEMAPHORE},
     {"election", "broken; the term of its former leader is over",
-     break_election, 1},
-    {"barrier", "broken; its waiters end with an error", break_barrier, 0},
+     break_election, 1, ILK_KIND_ELECTION},
+    {"barrier", "broken; its waiters end with an error", break_barrier, 0,
+     ILK_KIND_BARRIER},
 };
 
 static const struct kind *find(const char *name)
@@ -157,6 +159,38 @@ static void print_json(const struct kind *kind, struct cli_bytes name,
     cli_json_end(&json);
 }
 
+/* Whether somebody holds the name as this kind, or waits in an open round. */
+static int is_held(struct breaking *with, const struct kind *kind)
+{
+    ilk_info *info = NULL;
+    int held = 0;
+
+    if (ilk_inspect_kind(&info, with->client, kind->bit, with->name.data,
+                         with->name.len, NULL)
+        == ILK_OK)
+        held = ilk_info_holders(info) > 0
+               || (kind->bit == ILK_KIND_BARRIER && ilk_info_waiters(info) > 0);
+    ilk_info_free(info);
+    return held;
+}
+
+/* Without --kind: the only kind that is held, the lock if there is none. NULL: there are
+ * several. */
+static const struct kind *find_held(struct breaking *with)
+{
+    const struct kind *found = NULL;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if ((with->token && !kinds[i].has_tokens) || !is_held(with, &kinds[i]))
+            continue;
+        if (found)
+            return NULL;
+        found = &kinds[i];
+    }
+    return found ? found : &kinds[0];
+}
+
+/* kind: NULL without --kind. */
 static int break_it(struct breaking *with, const struct kind *kind)
 {
     ilk_error err = {0, ""};
@@ -165,6 +199,14 @@ static int break_it(struct breaking *with, const struct kind *kind)
 
     if (status != CLI_OK)
         return status;
+    if (!kind)
+        kind = find_held(with);
+    if (!kind) {
+        ilk_client_free(with->client);
+        return cli_usage(with->args,
+                         "this name is held as several kinds; say which one "
+                         "with --kind");
+    }
     st = kind->end(with, &err);
     if (st != ILK_OK)
         status = cli_fail(st, &err);
@@ -179,7 +221,7 @@ static int break_it(struct breaking *with, const struct kind *kind)
 static int run(struct cli_args *args)
 {
     struct breaking with = {.args = args};
-    const struct kind *kind = &kinds[0];
+    const struct kind *kind = NULL;
     const char *value;
     int key;
 
@@ -197,7 +239,7 @@ static int run(struct cli_args *args)
     }
     if (key < 0)
         return args->status;
-    if (with.token && !kind->has_tokens)
+    if (with.token && kind && !kind->has_tokens)
         return cli_usage(args, "a %s has no tokens", kind->name);
     if (cli_args_name(args, cli_args_word(args), &with.name)
         || cli_args_done(args))
@@ -209,12 +251,14 @@ const struct cli_command cli_break = {
     .name = "break",
     .synopsis = "NAME",
     .summary = "Take NAME away from whoever holds it.",
-    .about = "The first waiter holds next, under a greater fence. The former\n"
-             "holder finds out at its next renewal. The status is 1 when\n"
-             "nobody held it, or nobody under that token.\n"
-             "Of a semaphore the first 100 holders lose their permits, of a\n"
-             "barrier the open round is broken. Of an election the term ends,\n"
-             "and the first candidate leads.\n",
+    .about =
+        "The first waiter holds next, under a greater fence. The former\n"
+        "holder finds out at its next renewal. The status is 1 when\n"
+        "nobody held it, or nobody under that token.\n"
+        "Of a semaphore the first 100 holders lose their permits, of a\n"
+        "barrier the open round is broken. Of an election the term ends,\n"
+        "and the first candidate leads. Without --kind the only kind as\n"
+        "which NAME is held is broken; status 64 when there are several.\n",
     .options = options,
     .run = run,
 };

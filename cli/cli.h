@@ -226,6 +226,8 @@ void cli_table_free(struct cli_table *table);
 
 /* json.c. One object on one line, see output.schema.json. A key is NULL inside
    an array. */
+enum { CLI_SCHEMA = 1 }; /* raised when a member changes its meaning or goes */
+
 struct cli_json {
     FILE *file;
     int needs_comma;
@@ -251,8 +253,5 @@ int cli_payload_take(const char *word, size_t most, struct cli_bytes *out);
 void cli_payload_free(struct cli_bytes *payload);
 /* To standard output. */
 void cli_payload_put(struct cli_bytes payload);
-
-/* inspect.c. "free", "held" and so on. */
-const char *cli_state_name(int32_t state);
 
 #endif

@@ -19,6 +19,7 @@ void cli_json_begin(struct cli_json *json, const char *kind,
     json->file = stdout;
     json->needs_comma = 0;
     cli_json_open(json, NULL, '{');
+    cli_json_int(json, "schema", CLI_SCHEMA);
     cli_json_text(json, "kind", kind);
     if (name)
         cli_json_bytes(json, "name", *name);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ls.c -- `interlock ls`: the names in use, each with its state. */
-#include "facts.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_KIND = CLI_KEY, KEY_QUIET };
+enum { KEY_KIND = CLI_KEY, KEY_QUIET, KEY_HELD };
 
 static const struct cli_option options[] = {
     {"kind", "KIND", "only these; default all kinds", KEY_KIND, 0},
+    {"held", NULL, "only what somebody holds", KEY_HELD, 0},
     {"quiet", NULL, "print names only, one on a line", KEY_QUIET, 'q'},
     CLI_OPTION_JSON,
     CLI_OPTION_URL,
@@ -17,33 +18,11 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-/* The findings of one name. */
-struct finding {
-    const char *kind;
-    struct cli_bytes name;
-    char state[32], label[160];
-    int64_t ttl_ms; /* -1 no end */
-    int64_t waiters, fence;
-    int taken; /* held, so that a lease and a holder are printed */
-};
-
 /* The form of the findings: rows of a table, or a line of JSON each. */
 struct output {
-    struct cli_json json;
     struct cli_table table;
-    int as_json, names_only;
+    int as_json, names_only, held_only;
 };
-
-static void print_json(struct cli_json *json, const struct finding *finding)
-{
-    cli_json_begin(json, finding->kind, &finding->name);
-    cli_json_text(json, "state", finding->state);
-    cli_json_text(json, "label", finding->label);
-    cli_json_int(json, "ttl_ms", finding->ttl_ms);
-    cli_json_int(json, "fence", finding->fence);
-    cli_json_int(json, "waiters", finding->waiters);
-    cli_json_end(json);
-}
 
 static char *number(int64_t value)
 {
@@ -53,20 +32,20 @@ static char *number(int64_t value)
     return strdup(text);
 }
 
-static char *lease(const struct finding *finding)
+static char *lease(const ilk_info *info)
 {
     char *out = NULL;
     size_t out_len;
     FILE *file;
 
-    if (!finding->taken)
+    if (!cli_info_leased(info))
         return strdup("-");
-    if (finding->ttl_ms < 0)
+    if (ilk_info_ttl_ms(info) < 0)
         return strdup("no end");
     file = open_memstream(&out, &out_len);
     if (!file)
         return NULL;
-    cli_put_duration(file, finding->ttl_ms);
+    cli_put_duration(file, ilk_info_ttl_ms(info));
     if (fclose(file) != 0) {
         free(out);
         return NULL;
@@ -74,118 +53,83 @@ static char *lease(const struct finding *finding)
     return out;
 }
 
-static void add_row(struct cli_table *table, const struct finding *finding)
+static int64_t fact(const ilk_info *info, const char *name)
 {
-    cli_table_add(table, cli_text(finding->name.data, finding->name.len));
-    cli_table_text(table, finding->kind);
-    cli_table_text(table, finding->state);
-    cli_table_text(table, finding->label[0] ? finding->label : "-");
-    cli_table_add(table, lease(finding));
-    cli_table_add(table, number(finding->waiters));
-    cli_table_add(table, number(finding->fence));
+    for (size_t i = 0; i < ilk_info_facts(info); i++)
+        if (strcmp(ilk_info_fact_name(info, i), name) == 0)
+            return ilk_info_fact_number(info, i);
+    return 0;
 }
 
-/* ---- inspecting --------------------------------------------------------- */
-
-static void set_text(char *out, size_t room, const char *text)
+/* With the counts of a semaphore and of a queue. */
+static void add_state(struct cli_table *table, const struct cli_finding *found)
 {
-    snprintf(out, room, "%s", text);
+    const ilk_info *info = found->info;
+    char text[160];
+
+    if (ilk_info_kind(info) == ILK_KIND_SEMAPHORE)
+        snprintf(text, sizeof text, "%" PRId64 " of %" PRId64,
+                 fact(info, "used"), fact(info, "limit"));
+    else if (ilk_info_kind(info) == ILK_KIND_QUEUE)
+        snprintf(text, sizeof text,
+                 "%" PRId64 " ready, %" PRId64 " delayed, %" PRId64
+                 " taken, %" PRId64 " dead",
+                 fact(info, "ready"), fact(info, "delayed"),
+                 fact(info, "taken"), fact(info, "dead"));
+    else
+        snprintf(text, sizeof text, "%s", cli_info_state(found));
+    cli_table_text(table, text);
 }
 
-static ilk_status see_lock(ilk_client *client, struct finding *finding,
-                           ilk_error *err)
+static void add_row(struct cli_table *table, const struct cli_finding *found)
 {
-    ilk_info *info = NULL;
-    ilk_status st =
-        ilk_inspect(&info, client, finding->name.data, finding->name.len, err);
+    const ilk_info *info = found->info;
+    const char *label = ilk_info_label(info);
+    char since[CLI_TIME_MAX];
 
-    if (st != ILK_OK)
-        return st;
-    set_text(finding->state, sizeof finding->state,
-             cli_state_name(ilk_info_get_state(info)));
-    set_text(finding->label, sizeof finding->label, ilk_info_label(info));
-    finding->taken = ilk_info_get_state(info) != ILK_INFO_FREE;
-    finding->ttl_ms = ilk_info_ttl_ms(info);
-    finding->waiters = ilk_info_waiters(info);
-    finding->fence = ilk_info_fence(info);
-    ilk_info_free(info);
-    return ILK_OK;
+    cli_time_text(since, ilk_info_since_ms(info));
+    cli_table_add(table, cli_text(found->name.data, found->name.len));
+    cli_table_text(table, ilk_kind_name(found->kind->bit));
+    add_state(table, found);
+    cli_table_text(table, label[0] ? label : "-");
+    cli_table_text(table, since[0] ? since : "-");
+    cli_table_add(table, lease(info));
+    if (ilk_info_waiters(info) < 0)
+        cli_table_text(table, "?");
+    else
+        cli_table_add(table, number(ilk_info_waiters(info)));
+    cli_table_add(table, number(ilk_info_fence(info)));
 }
 
-static ilk_status see_semaphore(ilk_client *client, struct finding *finding,
-                                ilk_error *err)
+static void put_name(struct cli_bytes name)
 {
-    ilk_info *info = NULL;
-    ilk_status st = ilk_semaphore_inspect(&info, client, finding->name.data,
-                                          finding->name.len, err);
-
-    if (st != ILK_OK)
-        return st;
-    snprintf(finding->state, sizeof finding->state, "%" PRId64 " of %" PRId64,
-             ilk_info_used(info), ilk_info_limit(info));
-    set_text(finding->label, sizeof finding->label, ilk_info_label(info));
-    finding->taken = ilk_info_used(info) > 0;
-    finding->ttl_ms = ilk_info_ttl_ms(info);
-    finding->waiters = ilk_info_waiters(info);
-    finding->fence = ilk_info_fence(info);
-    ilk_info_free(info);
-    return ILK_OK;
-}
-
-static ilk_status see_election(ilk_client *client, struct finding *finding,
-                               ilk_error *err)
-{
-    ilk_election *election = NULL;
-    ilk_leader *leader = NULL;
-    ilk_status st = ilk_election_open(&election, client, finding->name.data,
-                                      finding->name.len, NULL, err);
-
-    if (st == ILK_OK)
-        st = ilk_election_leader(&leader, election, err);
-    if (st == ILK_OK) {
-        finding->taken = ilk_leader_value(leader, NULL) != NULL;
-        set_text(finding->state, sizeof finding->state,
-                 finding->taken ? "led" : "vacant");
-        set_text(finding->label, sizeof finding->label,
-                 ilk_leader_label(leader));
-        finding->ttl_ms = ilk_leader_ttl_ms(leader);
-        finding->waiters = ilk_leader_candidates(leader);
-        finding->fence = ilk_leader_term(leader);
-    }
-    ilk_leader_free(leader);
-    ilk_election_free(election);
-    return st;
-}
-
-static ilk_status see(ilk_client *client, int32_t kind, struct finding *finding,
-                      ilk_error *err)
-{
-    switch (kind) {
-    case ILK_KIND_LOCK: return see_lock(client, finding, err);
-    case ILK_KIND_SEMAPHORE: return see_semaphore(client, finding, err);
-    case ILK_KIND_ELECTION: return see_election(client, finding, err);
-    default:
-        set_text(finding->state, sizeof finding->state, "in use");
-        return ILK_OK;
-    }
+    cli_put_text(stdout, name.data, name.len);
+    putchar('\n');
 }
 
 /* Look at one name. A key of another type by now is no reason to stop. */
 static int add_name(struct output *output, ilk_client *client, int32_t kind,
                     struct cli_bytes name)
 {
-    struct finding finding = {.kind = cli_kind_of(kind)->name, .name = name};
+    struct cli_finding found = {.kind = cli_kind_of(kind), .name = name};
     ilk_error err = {0, ""};
-    ilk_status st = see(client, kind, &finding, &err);
+    ilk_status st = ILK_OK;
 
+    if (found.kind->offer)
+        st = ilk_inspect_kind(&found.info, client, kind, name.data, name.len,
+                              &err);
+    found.is_another = st == ILK_ETYPE;
     if (st != ILK_OK && st != ILK_ETYPE)
         return cli_fail(st, &err);
-    if (st == ILK_ETYPE)
-        set_text(finding.state, sizeof finding.state, "other");
-    if (output->as_json)
-        print_json(&output->json, &finding);
+    if (output->held_only && ilk_info_holders(found.info) == 0)
+        ;
+    else if (output->names_only)
+        put_name(name);
+    else if (output->as_json)
+        cli_info_json(&found);
     else
-        add_row(&output->table, &finding);
+        add_row(&output->table, &found);
+    ilk_info_free(found.info);
     return CLI_OK;
 }
 
@@ -197,16 +141,10 @@ static struct cli_bytes name_at(const ilk_list *list, size_t index)
     return name;
 }
 
-static void put_name(struct cli_bytes name)
-{
-    cli_put_text(stdout, name.data, name.len);
-    putchar('\n');
-}
-
 static void begin(struct output *output)
 {
-    static const char *const heads[] = {"NAME",  "KIND",    "STATE", "HOLDER",
-                                        "LEASE", "WAITERS", "FENCE"};
+    static const char *const heads[] = {"NAME",  "KIND",  "STATE",   "HOLDER",
+                                        "SINCE", "LEASE", "WAITERS", "FENCE"};
     const size_t count = sizeof heads / sizeof *heads;
 
     cli_table_init(&output->table, count);
@@ -223,7 +161,7 @@ static int print_step(struct output *output, ilk_client *client,
     int status = CLI_OK;
 
     for (i = 0; i < count && status == CLI_OK; i++) {
-        if (output->names_only) {
+        if (output->names_only && !output->held_only) {
             put_name(name_at(list, i));
             continue;
         }
@@ -259,13 +197,14 @@ static int print_all(struct output *output, ilk_client *client, ilk_list *list)
 struct ls_args {
     const struct cli_kind *kind;
     const char *pattern;
-    int quiet;
+    int quiet, held;
 };
 
 static int list_names(const struct cli_args *args, const struct ls_args *with)
 {
     struct output output = {.as_json = args->json,
-                            .names_only = with->quiet && !args->json};
+                            .names_only = with->quiet && !args->json,
+                            .held_only = with->held};
     ilk_error err = {0, ""};
     ilk_client *client = NULL;
     ilk_list *list = NULL;
@@ -293,6 +232,8 @@ static int run(struct cli_args *args)
     while ((key = cli_args_next(args, &value)) > 0) {
         if (key == KEY_QUIET)
             with.quiet = 1;
+        else if (key == KEY_HELD)
+            with.held = 1;
         else if (!(with.kind = cli_take_kind(args, value)))
             return args->status;
     }
@@ -311,7 +252,8 @@ const struct cli_command cli_ls = {
     .about = "PATTERN is a glob as Redis' KEYS takes it, such as 'orders.*'.\n"
              "The whole key space is walked once, in small steps; names are\n"
              "printed as they are found. A key that is of another type by\n"
-             "now has the state 'other'.\n",
+             "now has the state 'other'. --held leaves out what nobody holds:\n"
+             "no lock, permit, leadership, message or membership.\n",
     .options = options,
     .run = run,
 };

@@ -2,7 +2,7 @@
 /* queue_print.c -- messages and counts of a queue, on standard output. */
 #include "queue.h"
 
-#include "facts.h"
+#include "info.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -165,19 +165,6 @@ static void show_text(const struct cli_queue *with, const ilk_queue_info *info)
     fputs("oldest   ", stdout);
     cli_put_duration(stdout, ilk_queue_info_get(info, ILK_QUEUE_N_OLDEST_MS));
     putchar('\n');
-}
-
-int cli_inspect_queue(ilk_client *client, struct cli_bytes name, int as_json)
-{
-    struct cli_args args = {.json = as_json};
-    struct cli_queue with = {.args = &args, .name = name};
-    ilk_error err = {0, ""};
-    ilk_status st =
-        ilk_queue_open(&with.queue, client, name.data, name.len, NULL, &err);
-    int status = st == ILK_OK ? cli_queue_show(&with) : cli_fail(st, &err);
-
-    ilk_queue_free(with.queue);
-    return status;
 }
 
 int cli_queue_show(struct cli_queue *with)

@@ -36,7 +36,7 @@ _interlock_options() {
             --hex --quiet --url --url-file --help
         ;;
     inspect) echo --kind --json --hex --quiet --url --url-file --help ;;
-    ls) echo --kind --quiet --json --url --url-file --help ;;
+    ls) echo --kind --held --quiet --json --url --url-file --help ;;
     break) echo --kind --token --json --hex --quiet --url --url-file --help ;;
     demo)
         echo --processes --items --no-lock --lease --think --json --quiet \

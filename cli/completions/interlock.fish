@@ -86,6 +86,7 @@ complete -c interlock -n '__interlock_for queue' -l backoff -x -d 'Pause after a
 complete -c interlock -n '__interlock_for queue' -l kill-after -x -d 'From TERM to KILL'
 complete -c interlock -n '__interlock_for queue' -l no-descendants -d 'Only for the command itself'
 complete -c interlock -n '__interlock_for queue' -a 'push pop reserve ack nack bury len peek dead requeue purge show work'
+complete -c interlock -n '__interlock_for ls' -l held -d 'Only what somebody holds'
 complete -c interlock -n '__interlock_for inspect ls' -l kind -x -a 'lock semaphore election signal event barrier latch queue group register store kv' -d 'What the name is'
 complete -c interlock -n '__interlock_for server' -a 'status stop'
 complete -c interlock -n '__interlock_for quorum' -l timeout -x -d 'How long adopt waits'

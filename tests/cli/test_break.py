@@ -47,7 +47,7 @@ def test_one_token_of_a_semaphore(shell, name):
     first, second = hold(shell, name), hold(shell, name)
     (token,) = [
         each["token"]
-        for each in look(shell, name, "semaphore")["holders"]
+        for each in look(shell, name, "semaphore")["held_by"]
         if each["label"].endswith(f":{second.pid}")
     ]
     words = ("break", name, "--kind", "semaphore", "--token")
@@ -72,7 +72,7 @@ with interlock.connect(sys.argv[1]) as client:
 def test_the_round_of_a_barrier_is_broken(shell, server, name):
     words = [sys.executable, "-c", PARTY, server.url, name]
     party = subprocess.Popen(words, stdout=subprocess.PIPE)
-    wait_until(lambda: look(shell, name, "barrier")["waiting"] == 1, "a party")
+    wait_until(lambda: look(shell, name, "barrier")["waiters"] == 1, "a party")
 
     assert shell.run("break", name, "--kind", "barrier").returncode == 0
 
@@ -83,13 +83,34 @@ def test_the_next_candidate_leads(shell, name):
     leader = shell.start("elect", name, "--ttl", "1500ms", *IN)
     assert leader.stdout.readline() == b"in\n"
     waiter = shell.start("elect", name, "echo", "mine")
-    wait_until(lambda: look(shell, name, "election")["candidates"] == 1, "a candidate")
+    wait_until(lambda: look(shell, name, "election")["waiters"] == 1, "a candidate")
 
     assert shell.run("break", name, "--kind", "election").returncode == 0
 
     assert waiter.stdout.readline() == b"mine\n"
     assert waiter.wait(timeout=20) == 0
     assert leader.stdout.readline() == b"in\n"  # it leads again after the waiter
+
+
+def test_without_a_kind_it_is_the_one_that_is_held(shell, name):
+    holder = hold(shell, name)
+
+    assert shell.run("break", name).returncode == 0
+
+    assert holder.wait(timeout=20) == 76
+
+
+def test_without_a_kind_several_that_are_held_are_refused(shell, name):
+    holder = hold(shell, name)
+    shell.hold(name)
+
+    done = shell.run("break", name)
+
+    assert done.returncode == 64
+    assert b"--kind" in done.stderr
+    assert look(shell, name, "semaphore")["used"] == 1
+    assert look(shell, name, "lock")["state"] == "held"
+    assert holder.poll() is None
 
 
 @pytest.mark.parametrize("kind", ["semaphore", "election", "barrier"])

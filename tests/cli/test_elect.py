@@ -23,9 +23,9 @@ def look(shell, name):
 
 
 def stand_by(shell, name, *options):
-    before = look(shell, name)["candidates"]
+    before = look(shell, name)["waiters"]
     candidate = shell.start("elect", name, *options, *LEAD)
-    wait_until(lambda: look(shell, name)["candidates"] == before + 1, "a candidate")
+    wait_until(lambda: look(shell, name)["waiters"] == before + 1, "a candidate")
     return candidate
 
 

@@ -44,7 +44,7 @@ def test_latch_and_barrier_are_looked_at(shell, server, name):
         assert json.loads(found)["left"] == 3
         assert json.loads(found)["count"] == 5
     found = shell.run("inspect", name, "--kind", "barrier", "--json").stdout
-    assert json.loads(found)["waiting"] == 0
+    assert json.loads(found)["waiters"] == 0
     listed = [json.loads(shell.run("ls", name, "--json").stdout)]
     assert [one["kind"] for one in listed] == ["latch"]
 

@@ -131,6 +131,7 @@ def test_on_a_single_server_there_is_nothing_to_do(shell):
     assert done.stdout == b"0 records found, 0 copied, 0 removed\n"
     resumed = shell.run("kv", "move", "--resume", "0,7,2,1,17,p", "--json")
     assert json.loads(resumed.stdout) == {
+        "schema": 1,
         "kind": "kv",
         "servers": 1,
         "looked": 7,

@@ -257,7 +257,7 @@ USAGE = [
     ["nonsense"],
     ["--nonsense"],
     ["inspect"],
-    ["inspect", "a", "b"],
+    ["inspect", "a", "--kind", "nonsense"],
     ["ls", "a", "b"],
     ["server"],
     ["server", "restart"],

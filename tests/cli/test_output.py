@@ -23,7 +23,9 @@ def test_inspect_of_a_free_name(shell, name):
     found = load(shell.run("inspect", name, "--json"))
 
     assert (found["name"], found["state"]) == (name, "free")
-    assert (found["token"], found["waiters"], found["ttl_ms"]) == ("", 0, 0)
+    assert (found["token"], found["waiters"], found["holders"]) == ("", 0, 0)
+    assert (found["lease_ms"], found["since_ms"]) == (None, None)
+    assert found["schema"] == 1
 
 
 def test_inspect_tells_holder_and_line(shell, server, name):
@@ -35,14 +37,19 @@ def test_inspect_tells_holder_and_line(shell, server, name):
 
     assert found["state"] == "held"
     assert found["token"].encode() == server.call("GET", name)
-    assert found["label"].endswith(f":{holder.pid}")
+    assert found["holder"].endswith(f":{holder.pid}")
     assert found["waiters"] == 2
     labels = [waiter["label"] for waiter in found["wait_queue"]]
     assert [int(label.rpartition(":")[2]) for label in labels] == [
         first.pid,
         second.pid,
     ]
-    assert 0 < found["ttl_ms"] <= 30_000
+    waited = [waiter["waited_ms"] for waiter in found["wait_queue"]]
+    assert waited == sorted(waited, reverse=True)
+    assert 0 <= waited[0] == found["longest_wait_ms"] < 60_000
+    clients = [found["client"], *(w["client"] for w in found["wait_queue"])]
+    assert len(set(clients)) == 3 and all(clients)
+    assert 0 < found["lease_ms"] <= 30_000
     assert abs(found["since_ms"] / 1000 - time.time()) < 60
     assert found["fence"] > 0
 
@@ -58,6 +65,7 @@ def test_inspect_for_people(shell, name):
     assert heads["holder"].endswith(f":{holder.pid}")
     assert heads["waiters"] == "1"
     assert f":{waiter.pid}" in lines[-1]
+    assert " waited " in lines[-1]
 
 
 def test_inspect_of_a_foreign_holder(shell, server, name):
@@ -71,12 +79,77 @@ def test_inspect_of_a_foreign_holder(shell, server, name):
 
 
 def test_inspect_of_readers(shell, name):
-    shell.hold(name, "--shared")
-    shell.hold(name, "--shared")
+    first = shell.hold(name, "--shared")
+    second = shell.hold(name, "--shared")
 
     found = load(shell.run("inspect", name, "--json"))
 
-    assert (found["state"], found["readers"]) == ("readers", 2)
+    assert (found["state"], found["holders"]) == ("readers", 2)
+    labels = {int(one["label"].rpartition(":")[2]) for one in found["held_by"]}
+    assert labels == {first.pid, second.pid}
+    assert all(one["since_ms"] and one["fence"] for one in found["held_by"])
+
+
+def test_inspect_looks_at_all_kinds(shell, name):
+    holder = shell.start(
+        "semaphore", name, "--limit", "2", "sh", "-c", "echo in; exec sleep 60"
+    )
+    assert holder.stdout.readline() == b"in\n"
+    leader = shell.start("elect", name, "sh", "-c", "echo in; exec sleep 60")
+    assert leader.stdout.readline() == b"in\n"
+
+    found = load_all(shell.run("inspect", name, "--json"))
+
+    assert [(one["kind"], one["state"]) for one in found] == [
+        ("semaphore", "held"),
+        ("election", "led"),
+    ]
+    for one, process in zip(found, (holder, leader)):
+        assert one["holder"].endswith(f":{process.pid}")
+        assert abs(one["since_ms"] / 1000 - time.time()) < 60
+        assert one["held_by"][0]["client"] == one["client"] != ""
+
+
+def test_inspect_of_several_names(shell, name):
+    shell.hold(f"{name}.a")
+
+    found = load_all(shell.run("inspect", f"{name}.a", f"{name}.b", "--json"))
+
+    assert [(one["name"], one["state"]) for one in found] == [
+        (f"{name}.a", "held"),
+        (f"{name}.b", "free"),
+    ]
+
+
+def test_every_kind_has_the_same_members(shell, name):
+    shell.run("queue", "push", name, "x")
+    shell.run("register", "set", name, "x")
+    shell.run("event", "set", name, "x")
+    shell.hold(name)
+    kinds = ["lock", "event", "queue", "register"]
+
+    found = load_all(shell.run("inspect", name, "--json"))
+    listed = load_all(shell.run("ls", name, "--json"))
+
+    assert [one["kind"] for one in found] == kinds
+    common = list(found[0])
+    assert all(list(one)[: len(common)] == common for one in found)
+    for one in found:
+        (same,) = [other for other in listed if other["kind"] == one["kind"]]
+        assert list(same) == list(one)
+
+
+def test_the_consumer_of_a_reserved_message_is_shown(shell, name):
+    shell.run("queue", "push", name, "x")
+    done = json.loads(shell.run("queue", "reserve", name, "--json").stdout)
+
+    found = load(shell.run("inspect", name, "--kind", "queue", "--json"))
+
+    (consumer,) = found["held_by"]
+    assert done["token"].startswith(consumer["token"])
+    assert consumer["token"].startswith(consumer["client"]) and consumer["client"]
+    assert (consumer["permits"], found["taken"], found["holders"]) == (1, 1, 1)
+    assert 0 < consumer["lease_ms"] <= 30_000
 
 
 def test_inspect_of_a_key_that_is_no_lock_is_65(shell, server, name):
@@ -151,7 +224,7 @@ def test_ls_for_people_has_columns(shell, name):
     table = shell.run("ls", f"{name}.*").stdout.decode().splitlines()
     table[1:] = sorted(table[1:])
 
-    heads = ["NAME", "KIND", "STATE", "HOLDER", "LEASE", "WAITERS", "FENCE"]
+    heads = ["NAME", "KIND", "STATE", "HOLDER", "SINCE", "LEASE", "WAITERS", "FENCE"]
     assert table[0].split() == heads
     assert table[1].startswith(f"{name}.b\\x1b ")
     assert (
@@ -159,6 +232,27 @@ def test_ls_for_people_has_columns(shell, name):
         == 1
     )
     assert f":{holder.pid} " in table[2]
+
+
+def test_ls_held_leaves_out_what_nobody_holds(shell, name):
+    shell.hold(f"{name}.held")
+    shell.run("lock", f"{name}.was", "true")
+    shell.run("queue", "push", f"{name}.queue", "x")
+    words = ("ls", f"{name}.*", "--held")
+
+    found = load_all(shell.run(*words, "--json"))
+
+    assert [one["name"] for one in found] == [f"{name}.held"]
+    assert shell.run(*words, "-q").stdout.decode() == f"{name}.held\n"
+
+
+def test_ls_counts_the_messages_of_queues(shell, name):
+    shell.run("queue", "push", name, "x")
+    shell.run("queue", "push", name, "y", "--delay", "1h")
+
+    table = shell.run("ls", name).stdout.decode()
+
+    assert "1 ready, 1 delayed, 0 taken, 0 dead" in table
 
 
 def test_ls_quiet_prints_names_only(shell, name):
@@ -190,6 +284,7 @@ def test_break_of_what_nobody_holds_is_1(shell, name):
 
     assert done.returncode == 1
     assert load(done) == {
+        "schema": 1,
         "kind": "lock",
         "name": name,
         "name_hex": name.encode().hex(),
@@ -256,5 +351,8 @@ def test_server_stop_ends_it(shell, embedded, name):
 
     done = shell.run("server", "stop", "--url", embedded, "--json")
 
-    assert (done.returncode, load(done)) == (0, {"kind": "server", "running": False})
+    assert (done.returncode, load(done)) == (
+        0,
+        {"schema": 1, "kind": "server", "running": False},
+    )
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the server's end")

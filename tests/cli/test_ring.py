@@ -67,7 +67,7 @@ def test_json(shell):
 
     first, second = [json.loads(line) for line in done.stdout.splitlines()]
     assert first == {
-        "kind": "ring", "key": "k\t", "key_hex": "6b09",
+        "schema": 1, "kind": "ring", "key": "k\t", "key_hex": "6b09",
         "nodes": [{"node": "\xff", "node_hex": "ff"}],
     }  # fmt: skip
     assert (second["key"], second["key_hex"]) == ("", "")

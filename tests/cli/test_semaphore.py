@@ -30,7 +30,7 @@ def test_as_many_run_as_there_are_permits(shell, name):
 
     found = look(shell, name)
     assert (found["limit"], found["used"]) == (2, 2)
-    pids = {int(one["label"].rpartition(":")[2]) for one in found["holders"]}
+    pids = {int(one["label"].rpartition(":")[2]) for one in found["held_by"]}
     assert pids == {first.pid, second.pid}
 
     first.terminate()
@@ -88,7 +88,9 @@ def test_ls_has_semaphores(shell, name):
     holder = start(shell, name)
 
     found = [json.loads(shell.run("ls", name, "--json").stdout)]
-    assert [(one["kind"], one["state"]) for one in found] == [("semaphore", "1 of 2")]
-    assert found[0]["label"].endswith(f":{holder.pid}")
+    assert [(one["kind"], one["state"]) for one in found] == [("semaphore", "held")]
+    assert (found[0]["used"], found[0]["limit"]) == (1, 2)
+    assert found[0]["holder"].endswith(f":{holder.pid}")
+    assert b" 1 of 2 " in shell.run("ls", name).stdout
     assert shell.run("ls", name, "--kind", "lock", "-q").stdout == b""
     assert is_alive(holder.pid)

@@ -36,7 +36,7 @@ def test_one_gets_it(shell, server, name):
     assert shell.run("signal", name, "a", "--one").stdout == b"1\n"
     assert output(first) == b"a"
     found = shell.run("inspect", name, "--kind", "signal", "--json").stdout
-    assert json.loads(found)["waiting"] == 1
+    assert json.loads(found)["waiters"] == 1
     assert shell.run("signal", name, "b", "--one").stdout == b"1\n"
     assert output(second) == b"b"
 

@@ -19,7 +19,7 @@ from patched import copy_sources, patch
 # Each with the version that is written or read.
 CHANGES = [
     ("src/wait/entry.c", "? 2 : 1;", "? 4 : 3;"),
-    ("src/wait/entry.c", "[0] != '1'", "[0] != '3'"),
+    ("src/wait/entry.c", "? '2' : '1'", "? '4' : '3'"),
     ("scripts/include/entry.lua", '"^1 ([', '"^3 (['),
     ("scripts/lock/lock_acquire.lua", '"^1 [', '"^3 ['),
     ("scripts/lock/lock_release.lua", '"^1 x', '"^3 x'),

@@ -7,6 +7,7 @@ Each test runs with either version first.
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 from shell import wait_until
@@ -52,6 +53,30 @@ def test_they_exclude_each_other_and_hand_over_in_order(
 
     third.ok(noun, release, name)
     assert fences == sorted(set(fences))
+
+
+@alike
+@pytest.mark.parametrize("noun", HOLDS)
+def test_tickets_of_both_are_in_one_order(
+    one, other, noun, crew, name, waiting, server
+):
+    """The older version's are numbers from 1, or one more than the greatest."""
+    keys, acquire, release, *_ = HOLDS[noun]
+    holders = [crew(version) for version in (one, other, one, other, one)]
+    holders[0].ok(noun, acquire, name, 0)
+    for number, waiter in enumerate(holders[1:], 1):
+        waiter.start(noun, acquire, name, FOREVER)
+        waiting(keys, number)
+
+    found = server.call("ZRANGE", f"ilk:{keys}:wait:{{{name}}}", 0, -1, "WITHSCORES")
+    tickets = [float(score) for score in found[1::2]]
+
+    assert tickets == sorted(set(tickets))
+    assert tickets[-1] > 1e15
+    for holder, next_one in zip(holders, holders[1:]):
+        holder.ok(noun, release, name)
+        next_one.finish_ok()
+    holders[-1].ok(noun, release, name)
 
 
 @unlike
@@ -257,7 +282,11 @@ def test_each_command_shows_what_the_other_holds(
         listed = mine.command(server, "ls", name, "--kind", noun, "--quiet")
 
         assert str(holder.get(noun, fence, name)) in json.dumps(shown)
-        assert shown["candidates" if noun == "election" else "waiters"] == 1
+        if other == "newer":
+            label = f"{socket.gethostname()}:{holder.process.pid}"
+            assert shown["holder"] == label
+        older = "candidates" if noun == "election" else "waiters"
+        assert shown.get("waiters", shown.get(older)) == 1
         assert listed.split() == [name]
         holder.ok(noun, HOLDS[noun][2], name)
         waiter.finish_ok()
