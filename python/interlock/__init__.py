@@ -52,7 +52,7 @@ from .errors import (
 )
 from .event import Event, EventState
 from .group import Group, GroupChange, GroupRing, GroupWatch, Member
-from .inspect import Info, Waiter
+from .inspect import Holder, Info, Waiter
 from .job import Batch, Job
 from .kv import KV, KVEntry, KVProgress
 from .latch import Latch, LatchInfo
@@ -98,6 +98,7 @@ __all__ = [
     "GroupRing",
     "GroupWatch",
     "HeldError",
+    "Holder",
     "Info",
     "InterruptedError",
     "InvalidError",

@@ -221,8 +221,8 @@ class Client(ClientBase, Primitives):
         )
         return RWLock(self, name, options)
 
-    def inspect(self, name: Name) -> _inspect.Info:
-        """Inspect one lock without changing it.
+    def inspect(self, name: Name, kind: str = "lock") -> _inspect.Info:
+        """Inspect one name without changing it: a lock, or what ``kind`` says.
 
         >>> with client.lock("stock"):
         ...     info = client.inspect("stock")
@@ -230,11 +230,15 @@ class Client(ClientBase, Primitives):
         ('held', [])
         >>> client.inspect("stock").state
         'free'
+        >>> client.inspect("jobs", "queue").facts["ready"]
+        0
 
-        Raises: WrongTypeError when the key is no lock, InvalidError,
-        ConnectionError. Blocks: one round trip. Thread: any thread.
+        ``kind`` is one of those of :meth:`ls`, but for store and kv.
+
+        Raises: WrongTypeError when the key is no lock, InvalidError, UnsupportedError,
+        ConnectionError. Blocks: one round trip, or two. Thread: any thread.
         """
-        return _inspect.inspect(self, name)
+        return _inspect.inspect(self, name, kind)
 
     def inspect_semaphore(self, name: Name) -> _semaphore.SemaphoreInfo:
         """Inspect one semaphore without changing it.

@@ -11,6 +11,11 @@ import time
 import interlock
 import pytest
 
+INSPECTED = [
+    *("lock", "semaphore", "election", "signal", "event", "barrier", "latch"),
+    *("queue", "group", "register"),
+]
+
 
 def test_a_free_name(client, name):
     info = client.inspect(name)
@@ -88,3 +93,59 @@ def test_ls_finds_names_by_a_pattern(client, name):
         client.ls(kind="loch")
     with pytest.raises(TypeError):
         client.ls(7)
+
+
+def test_holder_and_waiter_of_one_client_are_recognised(client, other, name, waiting):
+    lock = other.lock(name)
+    with client.lock(name):
+        thread = threading.Thread(target=lock.acquire)
+        thread.start()
+        waiting(name, 1)
+        info = client.inspect(name)
+    thread.join()
+
+    assert info.client == info.holders[0].client != ""
+    assert info.waiters[0].client not in ("", info.client)
+    assert other.inspect(name).client == info.waiters[0].client
+    assert 0 <= info.waiters[0].waited == info.longest_wait < 60
+    lock.release()
+
+
+def test_all_readers_are_named(client, url, name):
+    with interlock.connect(url, label="second") as second:
+        first_lock, second_lock = client.rwlock(name).read, second.rwlock(name).read
+        with first_lock, second_lock:
+            info = client.inspect(name)
+
+    assert (info.state, info.readers, info.holding) == ("readers", 2, 2)
+    assert {one.token for one in info.holders} == {first_lock.token, second_lock.token}
+    assert "second" in {one.label for one in info.holders}
+    assert all(one.fence > 0 and one.since and one.ttl for one in info.holders)
+
+
+def test_every_kind_can_be_inspected(client, name):
+    client.queue(name).push(b"x")
+    client.register(name).set(b"value")
+    client.event(name).set(b"data")
+    client.latch(name, 3).count_down()
+
+    found = {kind: client.inspect(name, kind) for kind in INSPECTED}
+
+    assert [kind for kind in found if found[kind].in_use] == [
+        "event",
+        "latch",
+        "queue",
+        "register",
+    ]
+    assert all(info.kind == kind for kind, info in found.items())
+    assert found["queue"].facts["ready"] == 1
+    assert found["queue"].facts["order"] == "fifo"
+    assert found["register"].facts["value"] == b"value"
+    assert found["event"].facts["data"] == b"data"
+    assert found["latch"].facts["left"] == 2
+
+
+def test_a_kind_without_a_state_is_refused(client, name):
+    for kind in ("store", "kv", "nonsense"):
+        with pytest.raises(interlock.InvalidError):
+            client.inspect(name, kind)

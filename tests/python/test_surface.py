@@ -23,6 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Functions of the core that Python does without, and why.
 UNUSED = {
+    "ilk_inspect": "locks are inspected as other kinds are",
+    "ilk_inspect_start": "locks are inspected as other kinds are",
+    "ilk_info_get_state": "the state is a word",
     "ilk_list_next": "a list of names is complete",
     "ilk_list_walk": "a list of names is complete",
     "ilk_list_kind": "one kind at a time is listed",

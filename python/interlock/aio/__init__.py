@@ -53,7 +53,7 @@ from ..errors import (
 )
 from ..event import EventState
 from ..group import GroupChange
-from ..inspect import Info, Waiter
+from ..inspect import Holder, Info, Waiter
 from ..kv import KVEntry, KVProgress
 from ..latch import LatchInfo
 from ..notifications import Notification
@@ -108,6 +108,7 @@ __all__ = [
     "GroupRing",
     "GroupWatch",
     "HeldError",
+    "Holder",
     "Info",
     "InterruptedError",
     "InvalidError",

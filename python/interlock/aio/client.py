@@ -182,11 +182,12 @@ class Client(ClientBase, Primitives):
         )
         return RWLock(self, name, options)
 
-    async def inspect(self, name: Name) -> _inspect.Info:
+    async def inspect(self, name: Name, kind: str = "lock") -> _inspect.Info:
         """As :meth:`interlock.Client.inspect`."""
         raw = _ffi.name_bytes(name)
+        number = _inspect.kind_number(kind)
         op = await self._driver.complete(
-            lib.ilk_inspect_start, self._live(), raw, len(raw)
+            lib.ilk_inspect_kind_start, self._live(), number, raw, len(raw)
         )
         return _inspect.to_info(name, lib.ilk_op_info(op))
 
