@@ -51,8 +51,8 @@ local worker = require "interlock.worker"
 ---@field kv fun(self, name: string): interlock.KV?
 ---@field kv_move fun(self, after?: interlock.KVProgress): interlock.KVProgress?, string?, integer?
 ---@field kv_move_start fun(self, after?: interlock.KVProgress): interlock.Op?, string?, integer?
----@field inspect fun(self, name: string): interlock.Info?, string?, integer?
----@field inspect_start fun(self, name: string): interlock.Op?, string?, integer?
+---@field inspect fun(self, name: string, kind: string?): interlock.Info?, string?, integer?
+---@field inspect_start fun(self, name: string, kind: string?): interlock.Op?, string?, integer?
 ---@field ls fun(self, pattern?: string, kind?: string): string[]?, string?, integer?
 ---@field ls_start fun(self, pattern?: string, kind?: string): interlock.Op?, string?, integer?
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?

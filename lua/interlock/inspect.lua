@@ -1,12 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Inspection of locks: who holds, who waits, and which names there are.
+-- Inspection of names: who holds, who waits, and which names there are.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
 local constants = require "interlock.constants"
 local op = require "interlock.op"
-
-local states = constants.names("ILK_INFO_")
 
 -- The primitives whose names can be listed, by the client's method for each.
 local kinds = {}
@@ -17,17 +15,44 @@ end
 ---@class interlock.Waiter
 ---@field label string the label of its client, host:pid by default
 ---@field token string the token that it will hold under
+---@field client string? the id of its client; nil when not known
+---@field permits integer how many it waits for; 1 but for a semaphore
+---@field waited_ms integer? so far; nil when not known
+
+---@class interlock.Holder
+---@field label string the label of its client, host:pid by default; of a member its id
+---@field token string the token that it holds under
+---@field client string? the id of its client; nil when not known
+---@field permits integer permits of a semaphore, reserved messages of a queue
+---@field fence integer 0 when none is on record
+---@field since_ms integer by the server's clock; 0 when unknown
+---@field ttl_ms integer the remaining lease; -1 for no end
 
 ---@class interlock.Info
----@field state "free"|"held"|"foreign"|"readers"|"redisson"
----@field holder string? the holder's token; nil when nobody holds
+---@field kind string
+---@field state string of a lock free, held, foreign, readers or redisson
+---@field in_use boolean the server has something on record
+---@field client string? the id of the holder's client
+---@field holders interlock.Holder[] the first 100
+---@field holding integer the number of all holders
+---@field longest_wait_ms integer? nil when not known
+---@field facts table<string, integer|string> what only this kind has: limit, ready
+---@field holder string? the first holder's token; nil when nobody holds
 ---@field label string? the label of the holder's client; nil for another library
 ---@field since_ms integer begin of the hold, server's clock; 0 when unknown
 ---@field ttl_ms integer the remaining lease; -1 for a foreign lock without one
 ---@field fence integer the last fence of this name; 0 for none
 ---@field readers integer how many readers hold
----@field waiting integer the number of all waiters
+---@field waiting integer? the number of all waiters; nil when not known
 ---@field waiters interlock.Waiter[] the first 100, in the order of the wait queue
+
+local function nil_if_empty(text)
+  return text ~= "" and text or nil
+end
+
+local function nil_if_negative(number)
+  return number >= 0 and number or nil
+end
 
 local function waiters(info)
   local found = {}
@@ -35,57 +60,92 @@ local function waiters(info)
     found[i + 1] = {
       label = core.ilk_info_waiter_label(info, i),
       token = core.ilk_info_waiter_token(info, i),
+      client = nil_if_empty(core.ilk_info_waiter_client(info, i)),
+      permits = core.ilk_info_waiter_permits(info, i),
+      waited_ms = nil_if_negative(core.ilk_info_waiter_waited_ms(info, i)),
     }
   end
   return found
 end
 
-local function nil_if_empty(text)
-  return text ~= "" and text or nil
+local function holders(info)
+  local found = {}
+  for i = 0, core.ilk_info_holders_listed(info) - 1 do
+    found[i + 1] = {
+      label = core.ilk_info_holder_label(info, i),
+      token = core.ilk_info_holder_token(info, i),
+      client = nil_if_empty(core.ilk_info_holder_client(info, i)),
+      permits = core.ilk_info_holder_permits(info, i),
+      fence = core.ilk_info_holder_fence(info, i),
+      since_ms = core.ilk_info_holder_since_ms(info, i),
+      ttl_ms = core.ilk_info_holder_ttl_ms(info, i),
+    }
+  end
+  return found
+end
+
+local function facts(info)
+  local found = {}
+  for i = 0, core.ilk_info_facts(info) - 1 do
+    found[core.ilk_info_fact_name(info, i)] = core.ilk_info_fact_text(info, i)
+      or core.ilk_info_fact_number(info, i)
+  end
+  return found
 end
 
 local inspect = {}
 
 local function to_info(info)
   return {
-    state = states[core.ilk_info_get_state(info)],
+    kind = core.ilk_kind_name(core.ilk_info_kind(info)),
+    state = core.ilk_info_state_name(info),
+    in_use = core.ilk_info_in_use(info) == 1,
+    client = nil_if_empty(core.ilk_info_holder_client(info, 0)),
+    holders = holders(info),
+    holding = core.ilk_info_holders(info),
+    longest_wait_ms = nil_if_negative(core.ilk_info_longest_wait_ms(info)),
+    facts = facts(info),
     holder = nil_if_empty(core.ilk_info_holder(info)),
     label = nil_if_empty(core.ilk_info_label(info)),
     since_ms = core.ilk_info_since_ms(info),
     ttl_ms = core.ilk_info_ttl_ms(info),
     fence = core.ilk_info_fence(info),
     readers = core.ilk_info_readers(info),
-    waiting = core.ilk_info_waiters(info),
+    waiting = nil_if_negative(core.ilk_info_waiters(info)),
     waiters = waiters(info),
   }
 end
 
---- Inspect one lock. client:inspect(name)
+--- Inspect one name. client:inspect(name, kind)
 ---@param client interlock.Client
 ---@param name string
+---@param kind string? as of ls(), but store and kv; lock by default
 ---@return interlock.Info? info
 ---@return string? msg
 ---@return integer? code
-function inspect.inspect(client, name)
+function inspect.inspect(client, name, kind)
   args.bytes("name", name)
-  local info, msg, code = core.ilk_inspect(client._handle, name)
+  local bit = args.one_of("kind", kind or "lock", kinds)
+  local info, msg, code = core.ilk_inspect_kind(client._handle, bit, name)
   if not info then
     return nil, msg, code
   end
   return to_info(info)
 end
 
---- Start inspect(). client:inspect_start(name)
+--- Start inspect(). client:inspect_start(name, kind)
 ---@param client interlock.Client
 ---@param name string
+---@param kind string?
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function inspect.inspect_start(client, name)
+function inspect.inspect_start(client, name, kind)
   args.bytes("name", name)
+  local bit = args.one_of("kind", kind or "lock", kinds)
   return op.wrap(client, function(handle)
     return to_info(core.ilk_op_info(handle))
-  end, core.ilk_inspect_start(client._handle, name))
+  end, core.ilk_inspect_kind_start(client._handle, bit, name))
 end
 
 local function names_of(list)

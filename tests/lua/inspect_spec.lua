@@ -26,6 +26,23 @@ describe("inspection", function()
     assert.same({}, info.waiters)
   end)
 
+  it("looks at other kinds", function()
+    local queue = client:queue(name)
+    assert(queue:push("x"))
+
+    local info = assert(client:inspect(name, "queue"))
+
+    assert.equal("queue", info.kind)
+    assert.equal("ready", info.state)
+    assert.is_true(info.in_use)
+    assert.equal(1, info.facts.ready)
+    assert.equal("fifo", info.facts.order)
+    assert.equal(0, info.longest_wait_ms)
+    local nothing, msg = client:inspect(name, "kv")
+    assert.is_nil(nothing)
+    assert.matches("kind must be", msg)
+  end)
+
   it("tells of the holder", function()
     local lock = client:lock(name, { ttl_ms = 5000 })
     assert.is_true(lock:acquire(0))
