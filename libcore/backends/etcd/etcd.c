@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 
 extern const ilk__backend ilk__etcd_backend;
 
@@ -120,15 +120,29 @@ static void call(void *self, ilk__gateway_request *request)
         ilk__contention_call(store->contention, request);
 }
 
+/* The three numbers that a version begins with. 0: it does not. */
+static int read_version(const char *text, long numbers[3])
+{
+    for (int i = 0; i < 3; i++) {
+        char *end;
+
+        if (*text < '0' || *text > '9')
+            return 0;
+        numbers[i] = strtol(text, &end, 10);
+        if (i < 2 && *end != '.')
+            return 0;
+        text = end + 1;
+    }
+    return 1;
+}
+
 int ilk__etcd_may_end_leases(const char *version)
 {
-    int major = 0, minor = 0, patch = 0;
+    long part[3];
 
-    if (sscanf(version, "%4d.%4d.%4d", &major, &minor, &patch) != 3)
-        return 0;
-    return major == 3
-           && (minor < 4 || (minor == 4 && patch < 31)
-               || (minor == 5 && patch < 13));
+    return read_version(version, part) && part[0] == 3
+           && (part[1] < 4 || (part[1] == 4 && part[2] < 31)
+               || (part[1] == 5 && part[2] < 13));
 }
 
 static void warn_of_version(ilk__etcd_store *store, const char *version)

@@ -46,8 +46,8 @@ static ilk__zk_watch *first_of(const ilk__zk *store, const char *path,
 {
     ilk__node *node = ilk__table_find(&store->watches, path, len);
 
-    return node ? (ilk__zk_watch *)(void *)((char *)node
-                                            - offsetof(ilk__zk_watch, by_path))
+    return node ? (ilk__zk_watch *)((char *)node
+                                    - offsetof(ilk__zk_watch, by_path))
                 : NULL;
 }
 
@@ -135,8 +135,8 @@ void ilk__zk_watches_forget(ilk__zk *store)
             break;
         for (; node; node = next) {
             ilk__zk_watch *watch =
-                (ilk__zk_watch *)(void *)((char *)node
-                                          - offsetof(ilk__zk_watch, by_path));
+                (ilk__zk_watch *)((char *)node
+                                  - offsetof(ilk__zk_watch, by_path));
 
             next = node->next;
             while (watch) {

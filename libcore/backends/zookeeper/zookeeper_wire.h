@@ -80,9 +80,9 @@ enum {
     ILK__ZK_CODE_LEAST = -999, /* no server has such a code, or a lower one */
 
     ILK__ZK_NO_MEMORY = 1,
-    ILK__ZK_NOT_CONNECTED,
-    ILK__ZK_LOST,   /* the connection, before the answer */
-    ILK__ZK_CLOSING /* this client */
+    ILK__ZK_NOT_CONNECTED = 2,
+    ILK__ZK_LOST = 3,   /* the connection, before the answer */
+    ILK__ZK_CLOSING = 4 /* this client */
 };
 
 /* A text without an end of line, for each number. */
