@@ -12,7 +12,7 @@
 /* The keys and arguments of requests, and the first argument of a version. */
 enum { READ_STORE, READ_KEY };
 enum { READ_AT };
-enum { COMMIT_STORE, COMMIT_DONE, COMMIT_KEYS = ILK__STORE_FIRST_KEYS };
+enum { COMMIT_STORE = 0, COMMIT_DONE = 1, COMMIT_KEYS = ILK__STORE_FIRST_KEYS };
 enum { COMMIT_ID, COMMIT_AT, COMMIT_PLACE, COMMIT_ABOVE, COMMIT_VERSIONS };
 enum { OUTCOME_DONE, OUTCOME_STORE };
 enum { OUTCOME_ID, OUTCOME_AGE };
