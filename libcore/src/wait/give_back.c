@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    TRY_FOR_MS = 30 * 1000 /* by then most grants have expired anyway */
+    TRY_FOR_MS = 30 * 1000, /* by then most grants have expired anyway */
+    LATE_MS = 15 * 1000     /* a server that is away may execute so much later */
 };
 
 typedef struct give_back {
@@ -22,6 +23,7 @@ typedef struct give_back {
     ilk__bytes *keys;
     const char *entry, *token, *accepted;
     size_t entry_len;
+    int64_t lease_ms;
     int again;         /* send a second copy, see ilk__give_back_ensured() */
     ilk__bytes room[]; /* the keys, then all bytes */
 } give_back;
@@ -129,6 +131,7 @@ static give_back *copy_of(const ilk__withdrawal *withdrawal)
         put(&to, wait_queue->channel.data, wait_queue->channel.len);
     self->entry = put(&to, withdrawal->entry, withdrawal->entry_len);
     self->entry_len = withdrawal->entry_len;
+    self->lease_ms = withdrawal->lease_ms;
     self->token = put(&to, withdrawal->token, token_len);
     if (withdrawal->accepted)
         self->accepted = put(&to, withdrawal->accepted, accepted_len);
@@ -145,7 +148,10 @@ static void post(give_back *self)
         return;
     }
     shared->giving_back++;
-    self->inflight.op.deadline = ilk__deadline(TRY_FOR_MS);
+    self->inflight.op.deadline =
+        ilk__deadline(self->lease_ms + LATE_MS > TRY_FOR_MS
+                          ? self->lease_ms + LATE_MS
+                          : TRY_FOR_MS);
     shared->stats.passed_on++;
     ilk__shared_post(shared, &self->inflight);
 }

@@ -32,6 +32,7 @@ ilk__withdrawal ilk__waiter_withdrawal(const ilk__waiter *waiter)
                              .entry = waiter->entry,
                              .entry_len = waiter->entry_len,
                              .token = ilk__waiter_token(waiter),
+                             .lease_ms = waiter->lease_ms,
                              .accepted = waiter->accepted};
 }
 

@@ -435,6 +435,24 @@ static void a_try_that_may_have_run_is_taken_back(void **state)
     assert_leaves(op_no_answer(&me.op, ILK_ECONN, 0), ILK_ECONN);
 }
 
+/* The server may execute it when it is back, and would grant a whole lease. */
+static void a_late_copy_is_withdrawn_for_longer_than_its_lease(void **state)
+{
+    ilk__inflight *again;
+
+    (void)state;
+    me.waiter.lease_ms = 120 * 1000;
+    assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SEND_ONLY);
+    assert_int_equal(op_sent(&me.op, ILK_ECONN), ILK__ACT_DONE);
+
+    again = next_inflight();
+    assert_non_null(again);
+    assert_int_equal(again->op.deadline, local_ms + (120 + 15) * 1000);
+    inflight_end(again, ILK_ECLOSED);
+}
+
 static void silence_until_the_deadline_is_an_outage_never_unknown(void **state)
 {
     (void)state;
@@ -561,6 +579,7 @@ int main(void)
         TEST(a_dead_server_is_waited_for_until_the_deadline),
         TEST(a_try_makes_one_attempt),
         TEST(a_try_that_may_have_run_is_taken_back),
+        TEST(a_late_copy_is_withdrawn_for_longer_than_its_lease),
         TEST(silence_until_the_deadline_is_an_outage_never_unknown),
         TEST(who_is_queued_waits_for_a_server_that_is_away),
         TEST(replies_lost_to_the_end_leave_nothing_unknown),
