@@ -42,7 +42,12 @@ class Part(Store):
         return self.send("store_prepare", txid, at, above, place, writes)
 
     def decide(self, txid, at=START_US, place=PLACE):
-        return self.world.call("store_decide", [DONE, STORE], txid, at, place)
+        return self.world.call(
+            "store_decide", [DONE, STORE], txid, at, place, packed("a")
+        )
+
+    def left(self):
+        return self.world.call("store_left", [STORE])
 
     def finish(self, txid, is_committed, *keys):
         keys = [STORE, DONE, *map(key_of, keys)]
@@ -254,3 +259,14 @@ def test_a_place_that_is_none(part, world, place):
         with pytest.raises(ReplyError, match="ILKARG"):
             call(TXID, place=place, a="x")
     assert world.dump().keys() == {b"ilk:test:now"}
+
+
+def test_a_decision_that_is_left_is_found_after_two_minutes(part, world):
+    part.decide(TXID)
+    world.advance(119999)
+    assert part.left() == ["STATE", b"", b""]
+    world.advance(1)
+    assert part.left() == ["STATE", TXID.encode(), packed("a")]
+    part.forget(TXID)
+    assert part.left() == ["STATE", b"", b""]
+    assert part.outcome(TXID) == ["STATE", 1]

@@ -318,6 +318,38 @@ def test_the_intents_of_a_killed_client_lead_to_all_its_keys(
     assert intents(servers) == [], f"{len(left)} of {len(places.servers)} servers"
 
 
+def test_a_decision_of_a_killed_client_is_removed(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    """Over two minutes later, with the first use of the store."""
+    places = Places(servers)
+    keys = places.keys(name)
+    txid = f"{'c' * 32}-{time.time_ns() // 1000000}"
+    records = [record(name, key) for key in keys]
+    written_at = time.time_ns() // 1000 - 150 * 1000000
+    packed = "".join(f"{len(one)}:{one}" for one in records)
+    with client.store(name).transaction() as t:
+        t[keys[0]] = b"0"
+    home = places.home(txid).redis()
+    home.hset(
+        f"ilk:store:{{{name}}}",
+        f"decided:{txid}",
+        f"{written_at} {written_at} {packed}",
+    )
+    leave_intent(places, name, keys[1], txid, "left")
+    with interlock.connect(servers.url()) as other, other.store(name).snapshot() as v:
+
+        def is_removed() -> bool:
+            v.get(keys[0])  # the first read after each server is connected looks
+            return not decisions(servers, name)
+
+        until(is_removed, what="a decision that is removed")
+        assert intents(servers) == []
+        assert other.store(name).outcome(txid) == "committed"
+    with client.store(name).snapshot() as v:
+        assert v[keys[1]] == b"left"
+
+
 def test_the_sum_of_a_bank_holds_when_payers_are_killed(
     servers: Servers, name: str
 ) -> None:

@@ -4,10 +4,10 @@
 --   store        hash {last, ring, decided:<id>..., intents:<id>...}
 --     last       the greatest timestamp that was given
 --     ring       the servers that keep the store, where it is several (store_place.lua)
---     decided:<id>  the timestamp of a transaction over several servers that is committed,
---                until all of them have finished it
+--     decided:<id>  a transaction over several servers that is committed, until all of them
+--                have finished it: its timestamp, the time of the decision, and its keys
 --     intents:<id>  of a transaction with intents here: the time when they were written,
---                and all its keys, also those on other servers, each as `<bytes>:<key>`
+--                and its keys, on all servers, each as `<bytes>:<key>`
 --   done         zset `c <id>` (committed) or `a <id>` (aborted) -> the timestamp, or the
 --                time of the abort
 --   a key        hash {read, versions, cut, intent, intended, <timestamp>...}

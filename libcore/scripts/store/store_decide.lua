@@ -1,4 +1,4 @@
---@script store_decide keys=2 args=3
+--@script store_decide keys=2 args=4
 --@reply WRITTEN
 --@reply REFUSED
 -- SPDX-License-Identifier: MIT
@@ -8,7 +8,7 @@
 -- request that comes later than a transaction may last aborts: its client was frozen, and
 -- others may have dropped its intents long ago.
 -- KEYS done, store
--- ARGV id, timestamp, place
+-- ARGV id, timestamp, place, the keys of the whole transaction (store.lua)
 -- returns {WRITTEN}: it is committed | {REFUSED}: it is aborted
 -- A retry or a late copy finds the decision, until all servers know it, and then for 10
 -- minutes.
@@ -37,7 +37,7 @@ elseif at < now - KEEP_US then
   note_done(done, "a " .. id, now, now)
   return { REQUEST + REFUSED }
 end
-redis.call("HSET", store, "decided:" .. id, digits(at))
+redis.call("HSET", store, "decided:" .. id, digits(at) .. " " .. digits(now) .. " " .. ARGV[4])
 redis.call("PERSIST", store)
 note_done(done, "c " .. id, at, now)
 return { REQUEST + WRITTEN }

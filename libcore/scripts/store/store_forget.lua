@@ -2,7 +2,7 @@
 --@reply GONE
 -- SPDX-License-Identifier: MIT
 -- Forget a decision, because all servers have finished the transaction and nobody will ask
--- again. Only the client that has committed it sends this.
+-- again. The client that has each server's reply sends this.
 -- KEYS store
 -- ARGV id
 -- returns {GONE}

@@ -22,7 +22,8 @@ enum {
     /* how long a request waits for servers that are still connecting; at most half of
      * the reply timeout */
     ILK__RING_COMING_MS = 1000,
-    ILK__RING_COMMITS = 1 << 19 /* bits */
+    ILK__RING_COMMITS = 1 << 19, /* bits */
+    ILK__RING_STORES = 64        /* places of times; stores may share one */
 };
 
 /* Clocks differ by less than this. A version or timestamp that is further ahead is
@@ -54,6 +55,8 @@ struct ilk__ring_server {
                   + 1]; /* that it keeps; "" before its first reply */
     int64_t mark;  /* it has missed nothing up to this version: ring_marks.c */
     ilk_error why; /* the last failure */
+    int64_t
+        looked_for_left[ILK__RING_STORES]; /* by a hash of the store's name */
     ilk_node_stats stats;
 };
 

@@ -594,6 +594,7 @@ static void miss(ilk__store_request *one, ilk__ring_server *server)
     case ILK__STORE_OUTCOMES: end_at(one, server); break;
     case ILK__STORE_FINISHES:
     case ILK__STORE_WAITS:
+    case ILK__STORE_LOOKS:
     case ILK__STORE_ENDED: break;
     }
 }
@@ -613,6 +614,7 @@ static void take(ilk__store_request *one, ilk__ring_server *server,
     case ILK__STORE_RECOVERS: take_recovery(one, reply); break;
     case ILK__STORE_FINISHES:
     case ILK__STORE_WAITS:
+    case ILK__STORE_LOOKS:
     case ILK__STORE_ENDED: break;
     }
 }
@@ -626,8 +628,10 @@ int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
     one->calls--;
     if (is_error)
         snprintf(one->why, sizeof one->why, "%s", reply->str);
-    if (one->is == ILK__STORE_FINISHES
-        && call->script == ILK__SCRIPT_STORE_FINISH)
+    if (one->is == ILK__STORE_LOOKS)
+        ilk__store_looked(one, at, call, is_error ? NULL : reply);
+    else if (one->is == ILK__STORE_FINISHES
+             && call->script == ILK__SCRIPT_STORE_FINISH)
         take_finished(one, ilk__store_part_of(one, at), reply && !is_error);
     else if (one->request && one->is == ILK__STORE_RECOVERS
              && call->script == ILK__SCRIPT_STORE_FINISH)
@@ -722,26 +726,64 @@ static void start(ilk__store_request *one, int64_t now)
     }
 }
 
-static ilk__store_request *new_request(ilk__ring_gateway *ring,
-                                       ilk__gateway_request *request)
+static ilk__store_request *add_request(ilk__ring_gateway *ring)
 {
     ilk__store_request *one = ilk__calloc(1, sizeof *one);
 
     if (!one)
         return NULL;
     one->ring = ring;
-    one->request = request;
-    one->script = request->script;
-    one->began = ilk__now_ms();
-    one->until = one->began + ring->patience_ms;
     one->next = ring->store_requests;
     if (one->next)
         one->next->previous = one;
     ring->store_requests = one;
+    return one;
+}
+
+static ilk__store_request *new_request(ilk__ring_gateway *ring,
+                                       ilk__gateway_request *request)
+{
+    ilk__store_request *one = add_request(ring);
+
+    if (!one)
+        return NULL;
+    one->request = request;
+    one->script = request->script;
+    one->began = ilk__now_ms();
+    one->until = one->began + ring->patience_ms;
     if (ilk__store_read_words(one))
         return one;
     dispose(one);
     return NULL;
+}
+
+static int copy_buf(ilk__buf *out, const ilk__buf *from)
+{
+    return !ilk__buf_add(out, ilk__buf_data(from), ilk__buf_len(from));
+}
+
+/* Clients that have died leave commits that nobody may forget before all servers have ended
+ * them. Each server that is up gets a call, which finds its own. */
+static void look_for_left(const ilk__store_request *request)
+{
+    ilk__ring_gateway *ring = request->ring;
+
+    for (size_t i = 0; i < ring->ring_count; i++) {
+        ilk__store_request *one;
+
+        if (!ilk__store_is_look_due(&ring->servers[i], request))
+            continue;
+        one = add_request(ring);
+        if (!one)
+            return;
+        one->is = ILK__STORE_LOOKS;
+        one->met = &one->parts[0];
+        one->met->server = &ring->servers[i];
+        if (copy_buf(&one->store, &request->store)
+            && copy_buf(&one->done, &request->done))
+            (void)ilk__store_send_left(one, one->met->server);
+        dispose_if_idle(one);
+    }
 }
 
 void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request)
@@ -754,6 +796,7 @@ void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request)
     }
     ilk__ring_look(ring);
     start(one, one->began);
+    look_for_left(one);
     dispose_if_idle(one);
 }
 

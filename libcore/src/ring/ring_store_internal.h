@@ -24,6 +24,7 @@ typedef enum ilk__store_phase {
     ILK__STORE_OUTCOMES, /* of this request's transaction */
     ILK__STORE_RECOVERS, /* of another transaction: its outcome, and its end */
     ILK__STORE_FINISHES,
+    ILK__STORE_LOOKS, /* for commits that are left, without a request of the core's */
     ILK__STORE_ENDED
 } ilk__store_phase;
 
@@ -94,6 +95,14 @@ int ilk__store_settle(ilk__store_request *one);
 int ilk__store_is_settled(ilk__store_request *one,
                           const ilk__ring_server *server, int is_done);
 
+/* Whether it is time to look for commits of this store that are left at a server which is
+ * up: then it is noted. */
+int ilk__store_is_look_due(ilk__ring_server *server,
+                           const ilk__store_request *request);
+/* A reply to a request that LOOKS; NULL: none, or an error. */
+void ilk__store_looked(ilk__store_request *one, ilk__ring_server *server,
+                       const ilk__node_call *call, const ilk__reply *reply);
+
 /* ---- ring_store_words.c -------------------------------------------------- */
 
 /* Copy the words of the core's request, and make its parts. 0: no memory, or it makes no
@@ -114,6 +123,7 @@ int ilk__store_send_read(ilk__store_request *one);
  * LOST. */
 int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
                              int script);
+int ilk__store_send_left(ilk__store_request *one, ilk__ring_server *server);
 int ilk__store_send_finish(ilk__store_request *one, ilk__store_part *at,
                            const char *id, int is_committed);
 /* The same with other keys; `keys` has room for those of the store before them. */

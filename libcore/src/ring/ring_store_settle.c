@@ -5,7 +5,14 @@
 
 #include "base/alloc.h"
 
+#include "base/hash.h"
+#include "redis/script.h"
+
 #include <interlock/store.h>
+
+#include <string.h>
+
+enum { LOOK_FOR_LEFT_MS = 60000 };
 
 /* The next key of the list, which is `<bytes>:<key>...`. 0: the list has ended, or it makes
  * no sense. */
@@ -83,4 +90,53 @@ int ilk__store_is_settled(ilk__store_request *one,
     if (server == one->met->server)
         one->is_met_left = !is_done;
     return one->settling == 0;
+}
+
+/* ---- commits that are left ----------------------------------------------- */
+
+static void take_left(ilk__store_request *one, const ilk__reply *reply)
+{
+    const ilk__reply *id = ilk__script_item(reply, 0),
+                     *keys = ilk__script_item(reply, 1);
+
+    one->is = ILK__STORE_ENDED;
+    if (id->len == 0 || id->len > ILK__STORE_ID_MOST
+        || strlen(id->str) != id->len)
+        return;
+    memcpy(one->other, id->str, id->len + 1);
+    ilk__buf_drop(&one->other_keys, ilk__buf_len(&one->other_keys));
+    one->is_committed = 1;
+    if (!ilk__buf_add(&one->other_keys, keys->str, keys->len)
+        && ilk__store_settle(one))
+        one->is = ILK__STORE_LOOKS;
+}
+
+/* One that could not be ended is met again by the next look, a minute later. */
+void ilk__store_looked(ilk__store_request *one, ilk__ring_server *server,
+                       const ilk__node_call *call, const ilk__reply *reply)
+{
+    if (call->script == ILK__SCRIPT_STORE_LEFT) {
+        if (reply)
+            take_left(one, reply);
+    } else if (call->script == ILK__SCRIPT_STORE_FINISH
+               && ilk__store_is_settled(one, server, reply != NULL)
+               && !one->is_left) {
+        ilk__store_send_forget(one, one->other);
+        (void)ilk__store_send_left(one, one->met->server);
+    }
+}
+
+int ilk__store_is_look_due(ilk__ring_server *server,
+                           const ilk__store_request *request)
+{
+    const uint64_t hash =
+        ilk__hash(ILK__HASH_START, ilk__buf_data(&request->store),
+                  ilk__buf_len(&request->store));
+    int64_t *at = &server->looked_for_left[hash % ILK__RING_STORES];
+    const int64_t now = ilk__now_ms();
+
+    if (!server->calls.connection.up || (*at && now < *at + LOOK_FOR_LEFT_MS))
+        return 0;
+    *at = now;
+    return 1;
 }

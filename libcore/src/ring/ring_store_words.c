@@ -299,6 +299,16 @@ int ilk__store_send_outcome(ilk__store_request *one, ilk__ring_server *server,
     return send(one, server, &command, ILK__SCRIPT_STORE_OUTCOME);
 }
 
+int ilk__store_send_left(ilk__store_request *one, ilk__ring_server *server)
+{
+    const ilk__bytes store = bytes_of(&one->store);
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_STORE_LEFT, &store, 1);
+    return send(one, server, &command, ILK__SCRIPT_STORE_LEFT);
+}
+
 int ilk__store_send_decision(ilk__store_request *one)
 {
     const ilk__bytes keys[] = {bytes_of(&one->done), bytes_of(&one->store)};
@@ -310,6 +320,7 @@ int ilk__store_send_decision(ilk__store_request *one)
     ilk__command_add_str(&command, one->id);
     ilk__command_add_int(&command, one->at);
     ilk__command_add_str(&command, home->place);
+    add_all_keys(&command, one);
     return send(one, home, &command, ILK__SCRIPT_STORE_DECIDE);
 }
 

@@ -30,6 +30,14 @@ static size_t number_of(const char *word)
         ->number;
 }
 
+/* With the next request, or not for a while. */
+static void look_for_left(int is_due)
+{
+    for (size_t i = 0; i < RING_SERVERS * ILK__RING_STORES; i++)
+        ring.servers[i % RING_SERVERS].looked_for_left[i / RING_SERVERS] =
+            is_due ? 0 : ilk__now_ms();
+}
+
 static int open_store(void **state)
 {
     size_t found = 0;
@@ -46,6 +54,7 @@ static int open_store(void **state)
     for (int i = 0; i == 0 || number_of(id) != 2; i++)
         snprintf(id, sizeof id, "%032x-1234567890123", i);
     home = &ring.servers[2];
+    look_for_left(0);
     return 0;
 }
 
@@ -452,6 +461,43 @@ static void a_young_one_is_waited_for(void **state)
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
 }
 
+static void a_commit_that_is_left_is_ended_and_forgotten(void **state)
+{
+    (void)state;
+    look_for_left(1);
+    read_key();
+    read_key(); /* no second look */
+    assert_int_equal(RING_SERVERS, ring_case_calls(ILK__SCRIPT_STORE_LEFT));
+    ring_case_answer(home, ILK__SCRIPT_STORE_LEFT, ILK__CODE_STATE, "ss", id,
+                     all_keys());
+    assert_string_equal("1", ring_case_word(ILK__SCRIPT_STORE_FINISH));
+    for (size_t i = 0; i < RING_SERVERS; i++) {
+        assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FORGET));
+        ring_case_answer(&ring.servers[i], ILK__SCRIPT_STORE_FINISH,
+                         ILK__CODE_WRITTEN, "i", INT64_C(0));
+    }
+    assert_int_equal(1, ring_case_calls_to(home, ILK__SCRIPT_STORE_FORGET));
+    assert_int_equal(1, ring_case_calls_to(home, ILK__SCRIPT_STORE_LEFT));
+    ring_case_answer(home, ILK__SCRIPT_STORE_LEFT, ILK__CODE_STATE, "ss", "",
+                     "");
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void one_with_a_server_that_is_away_is_kept(void **state)
+{
+    (void)state;
+    look_for_left(1);
+    read_key();
+    ring_case_lose(&ring.servers[1]);
+    ring_case_answer(home, ILK__SCRIPT_STORE_LEFT, ILK__CODE_STATE, "ss", id,
+                     all_keys());
+    ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_FINISH,
+                     ILK__CODE_WRITTEN, "i", INT64_C(0));
+    ring_case_answer(home, ILK__SCRIPT_STORE_FINISH, ILK__CODE_WRITTEN, "i",
+                     INT64_C(0));
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FORGET));
+}
+
 /* ---- time ---------------------------------------------------------------- */
 
 static void the_clock_is_that_of_the_fastest_server_and_not_this_one(
@@ -500,6 +546,8 @@ int main(void)
         TEST(what_cannot_be_reached_is_left),
         TEST(two_requests_that_meet_it_end_it_once),
         TEST(a_young_one_is_waited_for),
+        TEST(a_commit_that_is_left_is_ended_and_forgotten),
+        TEST(one_with_a_server_that_is_away_is_kept),
         TEST(the_clock_is_that_of_the_fastest_server_and_not_this_one),
     };
 
