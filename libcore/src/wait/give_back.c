@@ -12,7 +12,7 @@
 
 enum {
     TRY_FOR_MS = 30 * 1000, /* by then most grants have expired anyway */
-    LATE_MS = 15 * 1000     /* a server that is away may execute so much later */
+    LATE_MS = 15 * 1000 /* a server that is away may execute so much later */
 };
 
 typedef struct give_back {
@@ -148,10 +148,9 @@ static void post(give_back *self)
         return;
     }
     shared->giving_back++;
-    self->inflight.op.deadline =
-        ilk__deadline(self->lease_ms + LATE_MS > TRY_FOR_MS
-                          ? self->lease_ms + LATE_MS
-                          : TRY_FOR_MS);
+    self->inflight.op.deadline = ilk__deadline(
+        self->lease_ms + LATE_MS > TRY_FOR_MS ? self->lease_ms + LATE_MS
+                                              : TRY_FOR_MS);
     shared->stats.passed_on++;
     ilk__shared_post(shared, &self->inflight);
 }

@@ -21,7 +21,8 @@ struct ilk__withdrawal {
     const char *entry;
     size_t entry_len;
     const char *token;
-    int64_t lease_ms; /* that a late copy of the request would get; 0: unknown */
+    int64_t
+        lease_ms; /* that a late copy of the request would get; 0: unknown */
     /* For signals, a digit for each name: 1 acknowledges the signal that was
      * given to the entry, 0 hands it on. NULL: the reply says whether one was
      * given. Other primitives have NULL. */
