@@ -97,14 +97,21 @@ static const char *token(const void *handle)
     return ilk_member_token(((const struct joining *)handle)->member);
 }
 
+static ilk_status check(void *handle, ilk_error *err)
+{
+    return ilk_member_check(((const struct joining *)handle)->member, err);
+}
+
 static int64_t number(const void *handle)
 {
     return ilk_member_number(((const struct joining *)handle)->member);
 }
 
-static void put_who_is_in(FILE *file, ilk_client *client, struct cli_bytes name)
+static void put_who_is_in(FILE *file, ilk_client *client, struct cli_bytes name,
+                          int with_waiters)
 {
     (void)client;
+    (void)with_waiters; /* they wait without a queue */
     fputs("group '", file);
     cli_put_text(file, name.data, name.len);
     fputs("' has a member with this id", file);
@@ -118,6 +125,7 @@ static const struct cli_hold_kind kind = {
     .acquire = join_within,
     .cancel = cancel,
     .release = leave,
+    .check = check,
     .remaining_ms = left_ms,
     .token = token,
     .id = number,

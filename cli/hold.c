@@ -41,22 +41,38 @@ static int64_t left_ms(const struct run *run)
     return run->hold->kind->remaining_ms(run->hold->handle);
 }
 
-static void say_lost(const struct cli_hold *hold, const char *ending,
-                     const char *what)
+/* Why, as the library says it. A handle that knows of its loss answers from memory; any
+   other one would ask the server. */
+static const char *cause(const struct cli_hold *hold, int32_t why,
+                         ilk_error *err)
+{
+    static const char before[] = "\" was lost: ";
+    const char *at = NULL;
+
+    if (why != ILK_LOSS_NONE
+        && hold->kind->check(hold->handle, err) == ILK_ELOST)
+        at = strstr(err->msg, before);
+    return at ? at + strlen(before) : "its lease ended";
+}
+
+static void say_lost(const struct cli_hold *hold, int32_t why,
+                     const char *ending, const char *what)
 {
     char *name = cli_text(hold->name.data, hold->name.len);
+    ilk_error err = {0, ""};
+    const char *text = cause(hold, why, &err);
 
-    cli_note("the %s '%s' was lost%s%s", hold->kind->noun, name ? name : "",
-             ending, what);
+    cli_note("the %s '%s' was lost: %s%s%s", hold->kind->noun, name ? name : "",
+             text, ending, what);
     free(name);
 }
 
-void cli_hold_say_lost(const struct cli_hold *hold)
+void cli_hold_say_lost(const struct cli_hold *hold, int32_t why)
 {
-    say_lost(hold, "", "");
+    say_lost(hold, why, "", "");
 }
 
-static void lose(struct run *run)
+static void lose(struct run *run, int32_t why)
 {
     if (run->lost)
         return;
@@ -64,7 +80,7 @@ static void lose(struct run *run)
     if (run->child.all_ended)
         return;
     run->kill_at = cli_now_ms() + run->hold->kill_after_ms;
-    say_lost(run->hold, "; ending ", run->hold->argv[0]);
+    say_lost(run->hold, why, "; ending ", run->hold->argv[0]);
     cli_child_terminate(&run->child);
 }
 
@@ -94,25 +110,29 @@ static void take_signal(struct run *run, const struct cli_signal *came)
     case SIGCONT:
         /* The lease may have run out meanwhile: that comes first. */
         if (left_ms(run) == 0)
-            lose(run);
+            lose(run, ILK_LOSS_NONE);
         cli_child_forward(&run->child, came);
         break;
     default: cli_child_forward(&run->child, came);
     }
 }
 
-int cli_hold_is_lost(const struct cli_hold *hold)
+int cli_hold_is_lost(const struct cli_hold *hold, int32_t *why)
 {
     int64_t id = hold->kind->id(hold->handle);
     ilk_notification notification;
     int is_lost = hold->kind->remaining_ms(hold->handle) == 0;
 
+    *why = ILK_LOSS_NONE;
     memset(&notification, 0, sizeof notification);
     notification.size = sizeof notification;
     while (ilk_client_next_notification(hold->client, &notification, NULL)
            == ILK_OK)
-        is_lost |= notification.kind == hold->kind->lost_notification
-                   && notification.id == id;
+        if (notification.kind == hold->kind->lost_notification
+            && notification.id == id) {
+            *why = notification.cause;
+            is_lost = 1;
+        }
     return is_lost;
 }
 
@@ -120,6 +140,7 @@ int cli_hold_is_lost(const struct cli_hold *hold)
 static int turn(struct run *run, struct pollfd fds[2])
 {
     struct cli_signal came;
+    int32_t why;
 
     if (poll(fds, 2, sleep_ms(run)) < 0 && errno != EINTR) {
         cli_say("poll: %s", strerror(errno));
@@ -130,8 +151,8 @@ static int turn(struct run *run, struct pollfd fds[2])
     while (cli_signals_next(&came))
         take_signal(run, &came);
     cli_child_look(&run->child);
-    if (cli_hold_is_lost(run->hold))
-        lose(run);
+    if (cli_hold_is_lost(run->hold, &why))
+        lose(run, why);
     if (run->lost && !run->child.all_ended && cli_now_ms() >= run->kill_at) {
         run->kill_at = cli_now_ms() + KILL_AGAIN_MS;
         cli_child_kill(&run->child);

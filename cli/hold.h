@@ -14,12 +14,15 @@
 struct cli_hold_kind {
     const char *name; /* of the kind, as in --kind */
     const char *noun; /* as in "the lock 'x' was lost" */
-    /* Write who holds it, as in "lock 'x' is held by host:pid since ...". */
-    void (*holder)(FILE *file, ilk_client *client, struct cli_bytes name);
+    /* Write who holds it, as in "lock 'x' is held by host:pid since ...", and with
+       `with_waiters` how many wait for it. */
+    void (*holder)(FILE *file, ilk_client *client, struct cli_bytes name,
+                   int with_waiters);
     int32_t lost_notification; /* an ilk_notification_kind */
     ilk_status (*acquire)(void *handle, int64_t timeout_ms, ilk_error *err);
     ilk_status (*cancel)(void *handle, ilk_error *err);
     ilk_status (*release)(void *handle, ilk_error *err);
+    ilk_status (*check)(void *handle, ilk_error *err);
     int64_t (*remaining_ms)(const void *handle);
     int64_t (*fence)(const void *handle); /* NULL: it has none */
     const char *(*token)(const void *handle);
@@ -41,6 +44,10 @@ struct cli_hold_kind {
     {                                                                          \
         return ilk_##what##_##give(handle, err);                               \
     }                                                                          \
+    static ilk_status what##_check(void *handle, ilk_error *err)               \
+    {                                                                          \
+        return ilk_##what##_check(handle, err);                                \
+    }                                                                          \
     static int64_t what##_left(const void *handle)                             \
     {                                                                          \
         return ilk_##what##_remaining_ms(handle);                              \
@@ -60,8 +67,8 @@ struct cli_hold_kind {
 
 #define CLI_HOLD_FUNCTIONS(what)                                               \
     .acquire = what##_take, .cancel = what##_cancel, .release = what##_give,   \
-    .remaining_ms = what##_left, .fence = what##_fence, .token = what##_token, \
-    .id = what##_id
+    .check = what##_check, .remaining_ms = what##_left, .fence = what##_fence, \
+    .token = what##_token, .id = what##_id
 
 struct cli_hold {
     const struct cli_hold_kind *kind;
@@ -113,15 +120,19 @@ int cli_hold_connect(const struct cli_args *args, struct cli_hold *hold);
 int cli_hold_take(const struct cli_hold *hold);
 
 /* holder.c. For the kinds above. */
-void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name);
-void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name);
-void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name);
+void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name,
+                     int with_waiters);
+void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name,
+                        int with_waiters);
+void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name,
+                       int with_waiters);
 
 /* hold.c. Run argv to its end. Its exit status, CLI_LOST, or why not. */
 int cli_hold_run(const struct cli_hold *hold);
-/* Whether it is lost by now; reads the notifications of the client. */
-int cli_hold_is_lost(const struct cli_hold *hold);
-void cli_hold_say_lost(const struct cli_hold *hold);
+/* Whether it is lost by now; reads the notifications of the client. *why: an ilk_loss,
+   unless it is NONE for a lease that ran out unnoticed. */
+int cli_hold_is_lost(const struct cli_hold *hold, int32_t *why);
+void cli_hold_say_lost(const struct cli_hold *hold, int32_t why);
 
 /* idle.c. Print token and fence, and wait for the end of standard input. CLI_OK,
    CLI_LOST, the status of a signal, or why not. */

@@ -33,6 +33,11 @@ static void put_since(FILE *file, int64_t since_ms)
         fprintf(file, " since %s", text);
 }
 
+static void put_waiters(FILE *file, int64_t waiters)
+{
+    fprintf(file, "; %" PRId64 " wait%s", waiters, waiters == 1 ? "s" : "");
+}
+
 static void put_lock_state(FILE *file, const ilk_info *info)
 {
     switch (ilk_info_get_state(info)) {
@@ -47,7 +52,8 @@ static void put_lock_state(FILE *file, const ilk_info *info)
     put_since(file, ilk_info_since_ms(info));
 }
 
-void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name)
+void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name,
+                     int with_waiters)
 {
     ilk_info *info = NULL;
 
@@ -56,10 +62,13 @@ void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name)
         put_lock_state(file, info);
     else
         fputs(" is held", file);
+    if (with_waiters && info)
+        put_waiters(file, ilk_info_waiters(info));
     ilk_info_free(info);
 }
 
-void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name)
+void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name,
+                        int with_waiters)
 {
     ilk_info *info = NULL;
 
@@ -71,12 +80,17 @@ void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name)
         if (ilk_info_holders_listed(info) > 0) {
             fputs(", the first by ", file);
             put_who(file, ilk_info_holder_label(info, 0));
+            if (with_waiters)
+                put_since(file, ilk_info_holder_since_ms(info, 0));
         }
+        if (with_waiters)
+            put_waiters(file, ilk_info_waiters(info));
     }
     ilk_info_free(info);
 }
 
-void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name)
+void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name,
+                       int with_waiters)
 {
     ilk_election *election = NULL;
     ilk_leader *leader = NULL;
@@ -93,6 +107,8 @@ void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name)
             fputs(" is vacant by now", file);
         }
     }
+    if (with_waiters && leader)
+        put_waiters(file, ilk_leader_candidates(leader));
     ilk_leader_free(leader);
     ilk_election_free(election);
 }

@@ -72,6 +72,7 @@ int cli_hold_idle(const struct cli_hold *hold)
                             {.fd = hold->notification_fd, .events = POLLIN},
                             {.fd = STDIN_FILENO, .events = POLLIN}};
     struct cli_signal came;
+    int32_t why;
 
     print(hold);
     if (fflush(stdout) != 0)
@@ -88,8 +89,8 @@ int cli_hold_idle(const struct cli_hold *hold)
             if (came.number == SIGTSTP)
                 cli_signals_stop();
         }
-        if (cli_hold_is_lost(hold)) {
-            cli_hold_say_lost(hold);
+        if (cli_hold_is_lost(hold, &why)) {
+            cli_hold_say_lost(hold, why);
             return CLI_LOST;
         }
         if (cli_signals_ending())

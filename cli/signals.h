@@ -29,6 +29,9 @@ void cli_signals_passed_on(int number);
 void cli_signals_pause(int64_t ms);
 /* Have this client's waits interrupted by every ending signal; NULL: none. */
 void cli_signals_interrupt(ilk_client *client);
+/* waiting.c. Have this client's waits interrupted once, after so long; NULL: not any
+   more. Any other use of the timer of setitimer(2) is excluded meanwhile. */
+void cli_signals_interrupt_after(ilk_client *client, int64_t ms);
 /* waiting.c. Wait by a function of the library, again and again when signals
    only interrupt; ILK_EINTR: one that ends has come. wait_ms is -1 for ever,
    0 once. */

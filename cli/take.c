@@ -6,6 +6,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { SAY_AFTER_MS = 1000 };
 
 /* ---- the command line --------------------------------------------------- */
 
@@ -85,15 +88,8 @@ static int give_up(const struct cli_hold *hold)
     return cli_signals_status(cli_signals_ending());
 }
 
-static ilk_status acquire_once(void *with, int64_t timeout_ms, ilk_error *err)
-{
-    const struct cli_hold *hold = with;
-
-    return hold->kind->acquire(hold->handle, timeout_ms, err);
-}
-
-/* It was not acquired in the given time. */
-static void say_who_holds(const struct cli_hold *hold)
+/* Say who holds it: during the wait, or when it was not acquired in the given time. */
+static void say_who_holds(const struct cli_hold *hold, int still_waits)
 {
     char *text = NULL;
     size_t len;
@@ -101,24 +97,51 @@ static void say_who_holds(const struct cli_hold *hold)
 
     if (!file)
         return;
-    if (hold->wait_ms > 0) {
+    if (still_waits) {
+        fputs("waiting: ", file);
+    } else if (hold->wait_ms > 0) {
         fputs("gave up after ", file);
         cli_put_duration(file, hold->wait_ms);
         fputs(": ", file);
     }
-    hold->kind->holder(file, hold->client, hold->name);
+    hold->kind->holder(file, hold->client, hold->name, still_waits);
     if (fclose(file) == 0)
         cli_note("%s", text);
     free(text);
 }
 
-/* Wait for it; 1 when it is held, else *out_status is the exit status. */
+struct wait {
+    const struct cli_hold *hold;
+    int64_t say_at; /* say who holds it; 0: not, or it was said */
+};
+
+static ilk_status acquire_once(void *with, int64_t timeout_ms, ilk_error *err)
+{
+    struct wait *wait = with;
+    const struct cli_hold *hold = wait->hold;
+
+    if (wait->say_at && cli_now_ms() >= wait->say_at) {
+        wait->say_at = 0;
+        say_who_holds(hold, 1);
+    }
+    return hold->kind->acquire(hold->handle, timeout_ms, err);
+}
+
+/* Wait for it; 1 when it is held, else *out_status is the exit status. Somebody who
+   looks on learns after a second what the wait is for. */
 static int acquire(struct cli_hold *hold, int *out_status)
 {
+    const int is_watched =
+        hold->wait_ms != 0 && !cli_is_quiet() && isatty(STDERR_FILENO);
+    struct wait wait = {hold, is_watched ? cli_now_ms() + SAY_AFTER_MS : 0};
     ilk_error err = {0, ""};
-    ilk_status st =
-        cli_wait(hold->client, acquire_once, hold, hold->wait_ms, &err);
+    ilk_status st;
 
+    if (is_watched)
+        cli_signals_interrupt_after(hold->client, SAY_AFTER_MS);
+    st = cli_wait(hold->client, acquire_once, &wait, hold->wait_ms, &err);
+    if (is_watched)
+        cli_signals_interrupt_after(NULL, 0);
     if (st == ILK_OK)
         return 1;
     if (st == ILK_EINTR) {
@@ -126,7 +149,7 @@ static int acquire(struct cli_hold *hold, int *out_status)
         return 0;
     }
     if (st == ILK_EBUSY || st == ILK_ETIMEOUT) {
-        say_who_holds(hold);
+        say_who_holds(hold, 0);
         *out_status = (int)hold->conflict;
     } else {
         *out_status = cli_fail(st, &err);

@@ -2,7 +2,10 @@
 /* waiting.c -- waits of the library that signals interrupt or end. */
 #include "signals.h"
 
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/time.h>
 
 int cli_take_wait(const struct cli_args *args, const char *option,
                   const char *value, int64_t *out_ms)
@@ -41,4 +44,32 @@ ilk_status cli_wait(ilk_client *client,
     }
     cli_signals_interrupt(NULL);
     return st;
+}
+
+static _Atomic(ilk_client *) timed;
+
+static void on_alarm(int number)
+{
+    ilk_client *client = atomic_load(&timed);
+
+    (void)number;
+    if (client)
+        ilk_client_interrupt(client);
+}
+
+void cli_signals_interrupt_after(ilk_client *client, int64_t ms)
+{
+    static struct sigaction before;
+    struct itimerval timer = {{0, 0}, {ms / 1000, ms % 1000 * 1000}};
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_alarm;
+    sigfillset(&action.sa_mask);
+    atomic_store(&timed, client);
+    if (client)
+        sigaction(SIGALRM, &action, &before);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    if (!client)
+        sigaction(SIGALRM, &before, NULL);
 }

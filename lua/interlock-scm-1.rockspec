@@ -32,6 +32,7 @@ build = {
     lua = {
       ["interlock"] = "lua/interlock/init.lua",
       ["interlock.args"] = "lua/interlock/args.lua",
+      ["interlock.at_close"] = "lua/interlock/at_close.lua",
       ["interlock.barrier"] = "lua/interlock/barrier.lua",
       ["interlock.client"] = "lua/interlock/client.lua",
       ["interlock.constants"] = "lua/interlock/constants.lua",

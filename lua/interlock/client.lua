@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local at_close = require "interlock.at_close"
 local election = require "interlock.election"
 local barrier = require "interlock.barrier"
 local constants = require "interlock.constants"
@@ -245,7 +246,8 @@ function Client:reopen()
   return core.ilk_client_reopen(self._handle)
 end
 
---- Close: renewal stops, and leases that are held expire. A second call does nothing.
+--- Close: what is renewed is released (locks, semaphores, leaderships, members of
+--- groups), and the connections are closed. A second call does nothing.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -274,7 +276,9 @@ function client.connect(url, opts)
   local holds = setmetatable({}, { __mode = "v" })
   local made = { _handle = handle, _holds = holds, _ops = {}, _records = {} }
   made._joined = { members = {}, count = 0, limit = 16 } -- see group.lua
-  return setmetatable(made, meta)
+  setmetatable(made, meta)
+  at_close.add(made)
+  return made
 end
 
 return client

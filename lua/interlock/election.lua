@@ -18,7 +18,7 @@ local Election = {}
 ---@field value string? what it publishes while it leads; any bytes
 ---@field identity string? a stable identity, to lead on after a restart
 ---@field renew boolean? renew the lease while it leads; default true
----@field max_hold_ms number? renew no longer than this; default no limit
+---@field max_hold_ms number? end the hold after this unless it is extended; default no limit
 
 local rules = {
   ttl_ms = { "duration" },

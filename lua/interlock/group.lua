@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local at_close = require "interlock.at_close"
 local object = require "interlock.object"
 local ring = require "interlock.ring"
 local op = require "interlock.op"
@@ -57,6 +58,7 @@ end
 local function keep(client, member)
   local joined = client._joined
   rawset(member, "_joined", joined)
+  at_close.renew()
   if joined.count >= joined.limit then
     local members, count = {}, 0
     for number, one in pairs(joined.members) do

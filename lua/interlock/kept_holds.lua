@@ -12,20 +12,11 @@
 -- The record keeps the handle from being finalized together with the object.
 
 local core = require "interlock.core"
+local at_close = require "interlock.at_close"
 
-local newproxy, warn = rawget(_G, "newproxy"), rawget(_G, "warn")
+local warn = rawget(_G, "warn")
 
 local kept_holds = {}
-
--- A value whose finalizer runs fn when the value is collected.
-local function sentinel(fn)
-  if newproxy then -- Lua 5.1 and LuaJIT finalize only userdata
-    local made = newproxy(true)
-    getmetatable(made).__gc = fn
-    return made
-  end
-  return setmetatable({}, { __gc = fn })
-end
 
 local function is_held(record)
   return record.functions.held(record.handle) == 1
@@ -37,7 +28,7 @@ local function guard(records, made, record)
   local number = record.functions.id(record.handle)
   records[number] = record
   made._record = record
-  made._sentinel = sentinel(function()
+  made._sentinel = at_close.sentinel(function()
     if records[number] ~= record then
       return -- the object has another handle since
     elseif not record.renews or not is_held(record)
@@ -50,6 +41,7 @@ local function guard(records, made, record)
       warn(record.title, " was collected while it was held: its client goes on holding it")
     end
   end)
+  at_close.renew()
 end
 
 --- Make the record of an object, and the object's sentinel.

@@ -15,7 +15,7 @@ local Lock = {}
 ---@class interlock.LockOptions
 ---@field ttl_ms number? the lease; default 30000
 ---@field renew boolean? renew the lease while it is held; default true
----@field max_hold_ms number? renew no longer than this; default no limit
+---@field max_hold_ms number? end the hold after this unless it is extended; default no limit
 ---@field fair boolean? false takes a free lock ahead of the wait queue
 ---@field reentrant boolean? a handle that holds may be acquired again
 ---@field layout "plain"|"redisson"? the format of the key on the server

@@ -14,6 +14,8 @@ local kinds = constants.names("ILK_NOTIFICATION_")
 ---@field id integer the number of the lock, candidate, member or operation
 ---@field lock interlock.Hold|interlock.Member? the handle itself, while the program keeps it
 ---@field op interlock.Op? the operation that is done
+---@field cause "broken"|"expired"|"unreachable"|"deleted"|"wiped"|"ended"|"unknown"?
+---  why a hold was lost
 ---@field text string? of a hold that was kept: which one
 ---@field token string? of a hold that was kept: what adopt() takes
 
@@ -56,6 +58,7 @@ function Notifications:next()
   return {
     kind = kind,
     status = constants.status[notification.status],
+    cause = notification.cause ~= 0 and core.ilk_loss_name(notification.cause) or nil,
     id = id,
     lock = self._client._holds[id],
     op = done,

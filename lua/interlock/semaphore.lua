@@ -16,7 +16,7 @@ local Semaphore = {}
 ---@field permits integer? what this handle acquires, all or nothing; default 1
 ---@field ttl_ms number? the lease; default 30000
 ---@field renew boolean? renew the lease while it is held; default true
----@field max_hold_ms number? renew no longer than this; default no limit
+---@field max_hold_ms number? end the hold after this unless it is extended; default no limit
 ---@field fair boolean? false takes free permits ahead of the wait queue
 
 local rules = {

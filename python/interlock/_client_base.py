@@ -8,7 +8,7 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from . import _core_log, _ffi, _fork, errors
+from . import _core_log, _ffi, _fork, _open_clients, errors
 from ._core import ffi, lib
 from ._ffi import Seconds
 from ._joined_members import JoinedMembers
@@ -112,6 +112,12 @@ class ClientBase(ProcessBound):
         )
         self._joined = JoinedMembers()
         self._kept = KeptHolds()
+        _open_clients.add(self)
+
+    def __del__(self) -> None:
+        """Release what the client renews: nobody can reach it any more."""
+        if not getattr(self, "_closed", True) and self._generation == _fork.generation:
+            lib.ilk_client_close(self._handle, ffi.NULL)
 
     @property
     def closed(self) -> bool:

@@ -62,6 +62,11 @@ def text(pointer: Any) -> str:
     return str(ffi.string(pointer).decode("utf-8", "surrogateescape"))
 
 
+def cause_of_loss(text: str) -> str:
+    """Return the cause with which a text of the core about a loss ends, or ""."""
+    return text.partition(" was lost")[2].partition(": ")[2]
+
+
 def failure(status: int, err: Any) -> errors.Error:
     """Make the exception for a failing call.
 

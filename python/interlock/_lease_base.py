@@ -152,6 +152,7 @@ class LeaseBase(ProcessBound):
         self._renew = options.renew
         self._owner: tuple[int, object | None] | None = None
         self._depth = 0  # acquires that have not been released yet
+        self._cause = ""  # of the last loss
         out = ffi.new(f"{self._type} **")
         _ffi.call(open_handle, out, client._live(), *names, options.to_c())
         self._handle = ffi.gc(out[0], self._functions.free)
@@ -267,9 +268,13 @@ class LeaseBase(ProcessBound):
 
     def _unless_lost(self, status: int, err: Any) -> bool:
         if status == ELOST:
+            self._note_loss(ffi.string(err.msg).decode("utf-8", "replace"))
             return False
         _ffi.check(status, err)
         return True
+
+    def _note_loss(self, text: str) -> None:
+        self._cause = _ffi.cause_of_loss(text)
 
     def _forget_one(self) -> None:
         self._depth = max(0, self._depth - 1)
@@ -277,7 +282,10 @@ class LeaseBase(ProcessBound):
             self._owner = None
 
     def _lost_inside(self) -> errors.LostError:
-        return errors.LostError(f"{self._noun} {self._shown} was lost inside its block")
+        why = f": {self._cause}" if self._cause else ""
+        return errors.LostError(
+            f"{self._noun} {self._shown} was lost inside its block{why}"
+        )
 
     def _failure_at_exit(self, failure: errors.Error, depth: int) -> errors.Error:
         """Return what a block raises whose release failed; it began with ``depth``.

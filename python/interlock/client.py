@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import weakref
 from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from . import _core_log, _ffi, _fork, errors
+from . import _core_log, _ffi, _fork, _open_clients
 from . import inspect as _inspect
 from . import lock as _lock
 from . import semaphore as _semaphore
@@ -26,8 +23,6 @@ from .rwlock import RWLock
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_open_clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 
 def connect(
@@ -116,13 +111,15 @@ class Client(ClientBase, Primitives):
             embedded=embedded,
             lazy=lazy,
         )
-        _open_clients.add(self)
 
     def close(self) -> None:
-        """End waits with ClosedError, stop renewing, close the connections.
+        """End waits with ClosedError, release what is renewed, close the connections.
 
-        Leases that are held expire on the server. A second call does nothing.
-        Blocks: a few milliseconds; 0.2 s when the server does not reply; up to 5 s for
+        Locks, semaphores, leaderships and members of groups are released. Holds with
+        ``renew=False``, detached ones, leaderships under an ``identity`` and reserved
+        messages are left to their leases. A second call does nothing. The interpreter's
+        orderly end closes all clients.
+        Blocks: a few milliseconds; 1 s when the server does not reply; up to 5 s for
         the last user of an embedded server, which it stops. Thread: any thread.
         """
         self._closed = True
@@ -322,13 +319,3 @@ class Client(ClientBase, Primitives):
                     self._generation = _fork.generation
                     _core_log.start()
         return self._handle
-
-
-@atexit.register
-def _close_all() -> None:
-    """Close all clients, because the last one stops an embedded server."""
-    _ffi.exiting = True
-    for client in list(_open_clients):
-        with contextlib.suppress(errors.Error):  # at exit nobody handles an error
-            client.close()
-    _core_log.stop()

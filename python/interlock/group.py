@@ -102,6 +102,7 @@ class MemberBase(ProcessBound):
         self._group = group
         self._raw = raw
         self._handle = ffi.gc(out[0], lib.ilk_member_free)
+        self._cause = ""  # of its loss
 
     @property
     def id(self) -> str:
@@ -155,8 +156,9 @@ class MemberBase(ProcessBound):
         self._client._handles[self.number] = self
 
     def _was_lost(self) -> errors.LostError:
+        why = f": {self._cause}" if self._cause else ""
         return errors.LostError(
-            f"member {self.id!r} of {self._group.name!r} was lost inside its block"
+            f"member {self.id!r} of {self._group.name!r} was lost inside its block{why}"
         )
 
 
@@ -194,6 +196,7 @@ class Member(MemberBase):
         status = lib.ilk_member_leave(self._live(), err)
         self._client._joined.discard(self)
         if status == ELOST:
+            self._cause = _ffi.cause_of_loss(_ffi.text(err.msg))
             return False
         _ffi.check(status, err)
         return True

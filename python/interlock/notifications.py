@@ -47,20 +47,36 @@ class Notification:
     error: errors.Error | None  #: the reason; None for a leadership that was won
     #: the handle itself, while the program keeps it; a Member for member_lost
     lock: LeaseBase | MemberBase | None
+    #: why a hold was lost: "broken", "expired" (not renewed in time), "unreachable"
+    #: (expired during an outage), "deleted", "wiped", "ended" (as agreed), "unknown";
+    #: "" for other kinds
+    cause: str = ""
+
+
+def cause_name(cause: int) -> str:
+    """Return the name of an ilk_loss, "" for none. Blocks: no. Thread: any thread."""
+    return _ffi.text(lib.ilk_loss_name(cause)) if cause else ""
+
+
+def loss_error(status: int, cause: int) -> errors.Error:
+    """Make the error that reports a loss. Blocks: no. Thread: any thread."""
+    text = _ffi.text(lib.ilk_strerror(status))
+    return errors.from_status(status, f"{text}: {cause_name(cause)}" if cause else text)
 
 
 def to_notification(
-    client: ClientBase, kind: int, number: int, status: int
+    client: ClientBase, kind: int, number: int, status: int, cause: int
 ) -> Notification:
     """Convert the fields of an ilk_notification. Blocks: no. Thread: any thread."""
     name = KINDS.get(kind, str(kind))
-    error = errors.from_status(status) if status else None
+    error = loss_error(status, cause) if status else None
     kept = client._kept.get(number)
     if kept is not None and name == "kept":
         error = kept.error()
     elif kept is not None and name.endswith("_lost"):
         client._kept.forget(number)
-    return Notification(name, number, error, client._handles.get(number))
+    lock = client._handles.get(number)
+    return Notification(name, number, error, lock, cause_name(cause))
 
 
 def _wait_readable(fd: int, seconds: float) -> None:
@@ -138,4 +154,4 @@ class Notifications(ProcessBound):
         if status == lib.ILK_EAGAIN:
             return None
         _ffi.check(status, err)
-        return to_notification(self._client, raw.kind, raw.id, raw.status)
+        return to_notification(self._client, raw.kind, raw.id, raw.status, raw.cause)

@@ -84,7 +84,11 @@ def test_a_loss_is_76(shell, server, name):
     server.call("DEL", name)
 
     assert holder.wait(timeout=20) == 76
-    assert holder.stderr.read() == f"interlock: the lock '{name}' was lost\n".encode()
+    text = "its key was deleted, evicted or overwritten"
+    assert (
+        holder.stderr.read()
+        == f"interlock: the lock '{name}' was lost: {text}\n".encode()
+    )
 
 
 def test_a_candidate_stands_again_after_a_loss(shell, server, name):

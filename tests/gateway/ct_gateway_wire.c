@@ -36,7 +36,7 @@ static void replies_leave_in_the_order_of_the_commands(void **state)
     for (int i = 0; i < 10; i++) {
         wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
         wire_put(&self, "*1\r\n$4\r\nPING\r\n");
-        wire_receives(&self, "*1\r\n:70\r\n+PONG\r\n");
+        wire_receives(&self, "*4\r\n:70\r\n:0\r\n:0\r\n$0\r\n\r\n+PONG\r\n");
     }
     wire_close(&self);
 }

@@ -149,9 +149,9 @@ def test_close_ends_a_wait_of_another_thread(client, url, name, waiting):
     assert [type(error) for error in seen] == [interlock.ClosedError] * 4
 
 
-def test_held_leases_run_out_after_close(url, other, name):
+def test_held_leases_without_renewal_run_out_after_close(url, other, name):
     client = interlock.connect(url)
-    assert client.lock(name, ttl=1.5).acquire(0)
+    assert client.lock(name, ttl=1.5, renew=False).acquire(0)
     client.close()
 
     assert other.lock(name).acquire(0) is False

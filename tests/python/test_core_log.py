@@ -51,7 +51,6 @@ def without_url(tmp_path):
 def test_a_loss_in_the_core_is_a_warning_of_the_logger(client, name, caplog):
     lock = client.lock(name)
     assert lock.acquire()
-    number = lock.id
     assert client.break_lock(name)
     assert not lock.extend()
 
@@ -59,7 +58,7 @@ def test_a_loss_in_the_core_is_a_warning_of_the_logger(client, name, caplog):
         return [
             one
             for one in caplog.records
-            if f"lock {number} is lost" in one.msg % one.args
+            if f'lock "{name}" is lost: broken by ' in one.msg % one.args
         ]
 
     wait_until(logged)
@@ -85,7 +84,7 @@ if child == 0:
     lock = client.lock(sys.argv[2])
     lose()
     client.close()
-    interlock.client._close_all()
+    interlock._open_clients._close_all()
     sys.stdout.flush()
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0

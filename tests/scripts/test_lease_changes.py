@@ -94,7 +94,7 @@ def test_the_record_is_as_old_as_its_first_hold(world):
     world.acquire("b")
     world.release("b")
 
-    assert world.release("b") == ["LOST", START_US, 0]
+    assert world.release("b") == ["LOST", START_US, 0, b""]
 
 
 def test_a_record_that_was_lost_is_younger(world):
@@ -102,9 +102,9 @@ def test_a_record_that_was_lost_is_younger(world):
     world.redis("FLUSHALL")
     world.set_clock(START_US + 7_000_000)
 
-    assert world.release("a") == ["LOST", 0, 0]
+    assert world.release("a") == ["LOST", 0, 0, b""]
     world.acquire("b")
-    assert world.release("a") == ["LOST", START_US + 7_000_000, 0]
+    assert world.release("a") == ["LOST", START_US + 7_000_000, 0, b""]
 
 
 def test_a_waiter_that_creates_the_record_dates_it(world):
@@ -115,7 +115,7 @@ def test_a_waiter_that_creates_the_record_dates_it(world):
     world.listen("c-b")
     world.refresh("c-b", world.entry("b"))
 
-    assert world.release("a") == ["LOST", START_US, 0]
+    assert world.release("a") == ["LOST", START_US, 0, b""]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -124,9 +124,9 @@ def test_a_break_marks_the_hold_that_it_ends(world, named):
     world.break_lock("a" if named else "", request="r1")
     world.acquire("b")
 
-    assert world.release("a") == ["LOST", START_US, -1]
+    assert world.release("a") == ["LOST", START_US, -1, b""]
     world.release("b")
-    assert world.release("b") == ["LOST", START_US, fence]
+    assert world.release("b") == ["LOST", START_US, fence, b""]
 
 
 def test_a_break_of_one_reader_is_its_own(world):
@@ -134,9 +134,9 @@ def test_a_break_of_one_reader_is_its_own(world):
     fence = world.read("b")[2]
     world.break_lock("a", request="r1")
 
-    assert world.read_release("a") == ["LOST", START_US, -1]
+    assert world.read_release("a") == ["LOST", START_US, -1, b""]
     world.read_release("b")
-    assert world.read_release("b") == ["LOST", START_US, fence]
+    assert world.read_release("b") == ["LOST", START_US, fence, b""]
 
 
 def test_a_break_of_all_readers_is_everybodys(world):
@@ -144,8 +144,8 @@ def test_a_break_of_all_readers_is_everybodys(world):
     fence = world.read("b")[2]
     world.break_lock("", request="r1")
 
-    assert world.read_release("a") == ["LOST", START_US, fence]
-    assert world.read_release("b") == ["LOST", START_US, fence]
+    assert world.read_release("a") == ["LOST", START_US, fence, b""]
+    assert world.read_release("b") == ["LOST", START_US, fence, b""]
 
 
 def test_a_break_of_a_foreign_hold_is_marked_for_a_day(world):
@@ -179,7 +179,7 @@ def test_a_break_of_a_redisson_lock_leaves_the_mark(world):
     world.acquire("b", script="redisson_acquire")
 
     assert break_redisson(world, "a", "r1") == ["RELEASED", 0, 0]
-    assert break_redisson(world, "a", "") == ["LOST", START_US, -1]
+    assert break_redisson(world, "a", "") == ["LOST", START_US, -1, b""]
     assert world.redis("HGET", world.name, "b") == b"1"
 
 
@@ -215,3 +215,22 @@ def test_a_release_on_a_full_server_still_breaks(world):
     finally:
         world.redis("CONFIG", "SET", "maxmemory", "0")
     assert world.holder() is None
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_holder_finds_who_broke_its_hold(world, named):
+    world.acquire("a")
+    world.break_lock("a" if named else "", request="r1 web-1:7 of x")
+
+    assert world.extend("a") == ["LOST", START_US, -1, b"web-1:7 of x"]
+    assert world.release("a") == ["LOST", START_US, -1, b"web-1:7 of x"]
+    assert world.extend("b")[3] == b""
+
+
+def test_all_readers_find_who_broke_their_hold(world):
+    world.read("a")
+    fence = world.read("b")[2]
+    world.break_lock("", request="r1 web-1:7")
+
+    assert world.read_extend("a") == ["LOST", START_US, fence, b"web-1:7"]
+    assert world.read_release("b") == ["LOST", START_US, fence, b"web-1:7"]

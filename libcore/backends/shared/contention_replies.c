@@ -68,7 +68,7 @@ void ilk__reply_failure(ilk__contender *contender, const char *text)
 
 void ilk__reply_lost(ilk__gateway_request *request)
 {
-    ilk__gateway_reply(request, ILK__CODE_LOST, "");
+    ilk__gateway_reply_lost(request);
 }
 
 /* LOST has two numbers of evidence (scripts/include/evidence.lua). The second is -1 when
@@ -84,9 +84,10 @@ void ilk__reply_left(ilk__gateway_request *request, ilk__left left)
     else if (left == ILK__LEFT_ITS_HOLD)
         ilk__gateway_reply(request, ILK__CODE_RELEASED, "ii", nothing, nothing);
     else
-        ilk__gateway_reply(request, ILK__CODE_LOST, "ii",
+        ilk__gateway_reply(request, ILK__CODE_LOST, "iis",
                            left == ILK__LEFT_NO_HOLD ? nothing : unknown,
-                           left == ILK__LEFT_NO_HOLD ? taken_away : nothing);
+                           left == ILK__LEFT_NO_HOLD ? taken_away : nothing,
+                           ILK__NO_RECORD);
 }
 
 void ilk__reply_refusal(const ilk__contention *contention,

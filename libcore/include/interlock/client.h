@@ -217,25 +217,33 @@ ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
                                    const ilk_client_opts *opts, ilk_error *err);
 
 /**
- * Close the client: waits end with ILK_ECLOSED and leave their wait queues,
- * renewal stops, connections are closed. Holds are not released: their leases
- * expire.
+ * Close the client: waits end with ILK_ECLOSED and leave their wait queues, the
+ * holds that it renews are released (locks, semaphores, leaderships, members of
+ * groups), connections are closed.
+ *
+ * The releases are sent in one pipeline. Those without a reply within a second
+ * are left to the end of their leases. So are holds without renewal, detached ones,
+ * the leadership of a candidate with an identity, which may return and lead on, and
+ * reserved messages: nobody knows here whether the work on a message is done.
  *
  * @param client    the client; a second close is harmless
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_EFORKED
- * Threads: any thread. Blocks: until the keeper has ended, a few ms, or 200 ms
- * where waits have ended and the server does not answer; up to 5 s for the last
- * user of an embedded server, which it stops. Since: 0.1
+ * @return ILK_OK; ILK_EFORKED, and nothing is sent: the parent holds
+ * Threads: any thread. Blocks: until the keeper has ended, a few ms; where the
+ * server does not answer at most 1 s for releases, 200 ms where only waits have
+ * ended; up to 5 s for the last user of an embedded server, which it stops.
+ * Since: 0.1
  */
 ILK_API ilk_status ilk_client_close(ilk_client *client, ilk_error *err);
 
 /**
  * Drop the caller's reference. Each handle has one, too; dropping the last
- * one closes the client and frees it.
+ * one closes the connections and frees the client. This sends nothing: without
+ * ilk_client_close() before, the leases of freed handles expire on the server.
  *
  * @param client  may be NULL
- * Threads: any thread, once. Blocks: as ilk_client_close(). Since: 0.1
+ * Threads: any thread, once. Blocks: as ilk_client_close(), but for releases.
+ * Since: 0.1
  */
 ILK_API void ilk_client_free(ilk_client *client);
 
@@ -325,7 +333,9 @@ ILK_API int ilk_client_stopped(const ilk_client *client);
 
 /**
  * After fork(), give the child's copy of a client connections and an
- * identity of its own. Holds and waits stay with the parent.
+ * identity of its own. Holds and waits stay with the parent: a handle through
+ * which the parent held or waited stays forked, and returns ILK_EFORKED to the
+ * first call after this one; from the second call on it is the child's.
  *
  * @param client    the client
  * @param[out] err  may be NULL

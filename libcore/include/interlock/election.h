@@ -42,7 +42,8 @@ typedef struct ilk_election_opts {
     size_t size;          /**< set by ilk_election_opts_init() */
     int64_t ttl_ms;       /**< the lease; default 20000, at most 1 year,
                                at least ILK_LEASE_MIN_MS */
-    int64_t max_hold_ms;  /**< stop renewal after this; default: never */
+    int64_t max_hold_ms;  /**< end the hold after this, unless it is
+                                extended; default: never */
     const void *value;    /**< published while it leads; copied */
     size_t value_len;     /**< its bytes; default 0 */
     const void *identity; /**< identity that survives a restart; copied */

@@ -44,7 +44,8 @@ typedef struct ilk_lock_opts {
     size_t size;             /**< set by ilk_lock_opts_init() */
     int64_t ttl_ms;          /**< the lease; default 30000, at most 1 year,
                                   at least ILK_LEASE_MIN_MS */
-    int64_t max_hold_ms;     /**< stop renewal after this; default: never */
+    int64_t max_hold_ms;     /**< end the hold after this, unless it is
+                                extended; default: never */
     int64_t foreign_poll_ms; /**< how often to poll while another library
                                   holds the lock; default 100 */
     uint32_t flags;          /**< ILK_LOCK_… */

@@ -31,6 +31,33 @@ typedef enum ilk_notification_kind {
     ILK_NOTIFICATION_MEMBER_LOST = 7 /**< a member; `status`: why */
 } ilk_notification_kind;
 
+/** Why a hold was lost, as far as this client knows. A value is never reused. */
+typedef enum ilk_loss {
+    ILK_LOSS_NONE = 0,    /**< the notification is about something else */
+    ILK_LOSS_UNKNOWN = 1, /**< the client cannot know */
+    ILK_LOSS_BROKEN = 2,  /**< somebody broke it: `interlock break`, ... */
+    /** its lease ended before this process renewed it: the process was
+        suspended, or another one has shortened the lease */
+    ILK_LOSS_EXPIRED = 3,
+    ILK_LOSS_UNREACHABLE = 4, /**< its lease ended during an outage */
+    /** its key was deleted, evicted or overwritten; in a store that does not
+        say so, also broken */
+    ILK_LOSS_DELETED = 5,
+    /** the server has neither the key nor the record of the hold: its data was
+        wiped, or it started without them */
+    ILK_LOSS_WIPED = 6,
+    ILK_LOSS_ENDED = 7 /**< as agreed: max_hold_ms, or without renewal */
+} ilk_loss;
+
+/**
+ * The name of a cause: "broken", "expired", ... the identifier's end in lower case.
+ *
+ * @param cause  an ilk_loss
+ * @return a static string; "?" for a number that is no cause
+ * Ownership: borrowed, for ever. Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_loss_name(int32_t cause);
+
 /** One notification. */
 typedef struct ilk_notification {
     size_t size;    /**< set by the caller to sizeof */
@@ -38,6 +65,7 @@ typedef struct ilk_notification {
     int32_t status; /**< an ilk_status */
     int64_t id;     /**< ilk_lock_id() of the handle, ... or ilk_op_id() */
     void *user;     /**< `user` of the handle's options, or ilk_op_set_user() */
+    int32_t cause;  /**< of a loss: an ilk_loss */
 } ilk_notification;
 
 /**

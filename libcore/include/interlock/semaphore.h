@@ -39,7 +39,8 @@ typedef struct ilk_semaphore_opts {
     size_t size;         /**< set by ilk_semaphore_opts_init() */
     int64_t ttl_ms;      /**< the lease; default 30000, at most 1 year,
                               at least ILK_LEASE_MIN_MS */
-    int64_t max_hold_ms; /**< stop renewal after this; default: never */
+    int64_t max_hold_ms; /**< end the hold after this, unless it is
+                                extended; default: never */
     int32_t permits;     /**< how many this handle acquires; default 1 */
     uint32_t flags;      /**< ILK_SEMAPHORE_… */
     void *user;          /**< comes back in notifications; never read */

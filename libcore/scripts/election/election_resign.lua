@@ -1,12 +1,12 @@
 --@script election_resign keys=6 args=4
 --@reply RELEASED i i
---@reply LOST i i
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Resign: the first in the wait queue leads from now on.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied}
---   | {LOST, born, broken}: see include/evidence.lua
+--   | {LOST, born, broken, by}: see include/evidence.lua
 -- A retry or a late copy finds the token gone and touches nobody's leadership.
 --@include token
 --@include evidence

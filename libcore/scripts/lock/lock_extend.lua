@@ -1,10 +1,11 @@
 --@script lock_extend keys=2 args=3
 --@reply HELD i i i
---@reply LOST
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Give the holder a fresh lease; also how a hold is adopted or confirmed.
 -- KEYS lock, fence    ARGV token, lease ms, renewal 0|1
--- returns {HELD, lease, fence (0: none on record), now us} | {LOST}
+-- returns {HELD, lease, fence (0: none on record), now us} | {LOST, born, broken, by}: see
+--   include/evidence.lua
 -- A retry sets the same lease again. A renewal that is executed late never
 -- shortens; a late extend is cut off with its connection.
 --@include now
@@ -19,7 +20,8 @@ if misuse then
 end
 
 if redis.call("GET", lock) ~= token then
-  return { REQUEST + LOST }
+  --@include evidence
+  return lost(record, token)
 end
 local fence, record_token = read_record(record)
 if renews then

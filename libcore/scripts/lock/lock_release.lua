@@ -1,14 +1,14 @@
 --@script lock_release keys=5 args=1..5
 --@reply RELEASED
 --@reply RELEASED i i
---@reply LOST i i
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Release the lock and grant it to the first waiter.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token; optional: barge 0|1 (wake the first, grant nothing), liveness ms, grant
 --   ms, limit
 -- returns RELEASED | {RELEASED, more, denied}
---   | {LOST, born, broken}: see include/evidence.lua
+--   | {LOST, born, broken, by}: see include/evidence.lua
 -- A retry or a late copy finds the token gone and touches nobody's lock.
 --
 -- As in lock_acquire, the common cases come first: nobody waits, or the first waiter

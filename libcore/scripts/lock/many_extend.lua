@@ -1,13 +1,13 @@
 --@script many_extend keys=5* args=4
 --@reply HELD i i i
---@reply LOST
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Give several locks of one token a fresh lease and, on request, one fence.
 -- KEYS lock, fence, wait, live, readers of each name
 -- ARGV token, lease ms, renewal 0|1, fence (0: leave them; else no record
 --   stays below)
 -- returns {HELD, the shortest lease, highest fence, now us}
---   | {LOST}: nothing is changed
+--   | {LOST, born, broken, by} (see include/evidence.lua): nothing is changed
 -- A retry sets the same lease and fence again. A renewal that is executed
 -- late never shortens; a late extend is cut off with its connection.
 --@include now
@@ -26,7 +26,8 @@ end
 
 for at = 1, #KEYS, 5 do
   if redis.call("GET", KEYS[at]) ~= token then
-    return { REQUEST + LOST }
+    --@include evidence
+    return lost(KEYS[at + 1], token)
   end
 end
 local now, highest, shortest = now_us(), fence, nil

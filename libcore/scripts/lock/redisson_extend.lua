@@ -1,10 +1,11 @@
 --@script redisson_extend keys=2 args=3
 --@reply HELD i i i
---@reply LOST
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Give the holder of a lock in Redisson's layout a fresh lease.
 -- KEYS lock, fence    ARGV owner, lease ms, renewal 0|1
--- returns {HELD, lease, fence (0: none on record), now us} | {LOST}
+-- returns {HELD, lease, fence (0: none on record), now us} | {LOST, born, broken, by}: see
+--   include/evidence.lua
 -- A retry sets the same lease again. A renewal that is executed late never
 -- shortens; a late extend is cut off with its connection.
 --@include now
@@ -19,7 +20,8 @@ if misuse then
 end
 
 if redis.call("HEXISTS", lock, owner) == 0 then
-  return { REQUEST + LOST }
+  --@include evidence
+  return lost(record, owner)
 end
 local fence, record_token = read_record(record)
 if renews then

@@ -1,6 +1,6 @@
 --@script redisson_release keys=5 args=6
 --@reply RELEASED i i
---@reply LOST i i
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Release a lock in Redisson's layout, publish to Redisson's waiters as Redisson
 -- does, and wake the first of ours.
@@ -8,7 +8,7 @@
 -- ARGV owner, Redisson's channel, grant ms, limit, liveness ms, request id of
 --   a break ('': a release)
 -- returns {RELEASED, more, denied}
---   | {LOST, born, broken}: see include/evidence.lua
+--   | {LOST, born, broken, by}: see include/evidence.lua
 -- A retry or a late copy finds the owner gone and touches nobody's lock.
 --@include token
 --@include evidence

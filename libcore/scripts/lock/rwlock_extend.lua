@@ -1,10 +1,11 @@
 --@script rwlock_extend keys=3 args=3
 --@reply HELD i i i
---@reply LOST
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Give a reader a fresh lease.
 -- KEYS lock, fence, readers    ARGV token, lease ms, renewal 0|1
--- returns {HELD, lease, fence, now us} | {LOST}
+-- returns {HELD, lease, fence, now us} | {LOST, born, broken, by}: see
+--   include/evidence.lua
 -- A retry sets the same lease again. A renewal that is executed late never
 -- shortens; a late extend is cut off with its connection.
 --@include now
@@ -22,7 +23,8 @@ end
 local now = now_us()
 local until_ms = redis.call("GET", lock) == READERS and redis.call("ZSCORE", readers, token)
 if not until_ms or tonumber(until_ms) <= math.floor(now / 1000) then
-  return { REQUEST + LOST }
+  --@include evidence
+  return lost(record, token)
 end
 if renews then
   lease = math.max(lease, until_ms - math.floor(now / 1000))

@@ -1,12 +1,12 @@
 --@script rwlock_release keys=5 args=4
 --@reply RELEASED i i
---@reply LOST i i
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Leave as a reader; after the last one the lock goes to the first waiter.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied}
---   | {LOST, born, broken}: see include/evidence.lua
+--   | {LOST, born, broken, by}: see include/evidence.lua
 -- A retry or a late copy finds the token gone; the other readers stay.
 --@include token
 --@include evidence

@@ -1,10 +1,11 @@
 --@script semaphore_extend keys=2 args=3
 --@reply HELD i i i
---@reply LOST
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Give a hold a fresh lease; also how one is adopted or confirmed.
 -- KEYS semaphore, fence    ARGV token, lease ms, renewal 0|1
--- returns {HELD, lease, fence (0: none on record), now us} | {LOST}
+-- returns {HELD, lease, fence (0: none on record), now us} | {LOST, born, broken, by}: see
+--   include/evidence.lua
 -- A retry sets the same lease again. A renewal that is executed late never
 -- shortens; a late extend is cut off with its connection.
 --@include now
@@ -23,7 +24,8 @@ end
 local until_ms, now = lease_ends_at(key, token), now_us()
 local ms = math.floor(now / 1000)
 if not until_ms or until_ms <= ms then
-  return { REQUEST + LOST }
+  --@include evidence
+  return lost(record, token)
 end
 if renews then
   lease = math.max(lease, until_ms - ms)

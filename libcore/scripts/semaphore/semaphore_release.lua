@@ -1,13 +1,13 @@
 --@script semaphore_release keys=4 args=5
 --@reply RELEASED
 --@reply RELEASED i i
---@reply LOST i i
+--@reply LOST i i s
 -- SPDX-License-Identifier: MIT
 -- Release the permits of a hold and grant them to waiters.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, grant ms, limit, liveness ms, barge 0|1 (wake, grant nothing)
 -- returns RELEASED | {RELEASED, more, denied}
---   | {LOST, born, broken}: see include/evidence.lua
+--   | {LOST, born, broken, by}: see include/evidence.lua
 -- A retry or a late copy finds the token gone and touches nobody's permits.
 --@include now
 --@include token

@@ -95,17 +95,22 @@ static ilk_notification *find(const ilk__notifications *queue,
 
 void ilk__notifications_push(ilk__notifications *queue,
                              ilk_notification_kind kind, int64_t id, void *user,
-                             ilk_status status)
+                             ilk_status status, ilk_loss cause)
 {
     ilk_notification *notification;
 
     pthread_mutex_lock(&queue->mutex);
     if ((notification = find(queue, kind, id)) != NULL) {
         notification->status = status;
+        notification->cause = cause;
     } else if (grow(queue) == 0) {
         queue->count++;
-        *at(queue, queue->count - 1) = (ilk_notification){
-            .kind = (int32_t)kind, .status = status, .id = id, .user = user};
+        *at(queue, queue->count - 1) =
+            (ilk_notification){.kind = (int32_t)kind,
+                               .status = status,
+                               .id = id,
+                               .user = user,
+                               .cause = (int32_t)cause};
         if (queue->count == 1)
             raise_or_clear(queue);
     } else {

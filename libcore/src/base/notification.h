@@ -28,7 +28,7 @@ ilk_status ilk__notifications_fd(ilk__notifications *queue, int *out_fd,
                                  ilk_error *err);
 void ilk__notifications_push(ilk__notifications *queue,
                              ilk_notification_kind kind, int64_t id, void *user,
-                             ilk_status status);
+                             ilk_status status, ilk_loss cause);
 ilk_status ilk__notifications_next(ilk__notifications *queue,
                                    ilk_notification *out,
                                    ilk_error *err); /* ILK_EAGAIN: none */

@@ -27,6 +27,7 @@
 #include "quorum/quorum.h"
 #include "ring/ring.h"
 #include "run.h"
+#include "wait/lease.h"
 #include "wait/refresher.h"
 
 #include <limits.h>
@@ -39,7 +40,11 @@ enum {
     CONNECT_TIMEOUT_MS = 2000,
     START_TIMEOUT_MS = 10000, /* where a server may have to be started */
     REPLY_TIMEOUT_MS = 5000,
-    FAILOVER_MS = 15000 /* another server takes the place of one that failed */
+    FAILOVER_MS = 15000, /* another server takes the place of one that failed */
+    /* for the keeper's last commands, when the client is closed: cancels of waits,
+       or releases of holds as well */
+    LAST_CANCELS_MS = 200,
+    LAST_RELEASES_MS = 1000
 };
 
 int ilk__client_is_forked(const ilk_client *client)
@@ -474,6 +479,7 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
 static void shut(ilk_client *client)
 {
     ilk__embedded *embedded;
+    size_t released;
 
     if (atomic_exchange(&client->closed, 1))
         return;
@@ -481,10 +487,12 @@ static void shut(ilk_client *client)
     client->shared->closed = 1;
     /* Inspections would count these waiters until their liveness ends. */
     ilk__refresher_withdraw_all(client->shared);
+    released = ilk__leases_give_back(client->shared);
     ilk__shared_wake_sleepers(client->shared);
     ilk__shared_unlock(client->shared);
     ilk__loop_shut(client->loop);
-    ilk__keeper_stop(client->keeper);
+    ilk__keeper_stop(client->keeper,
+                     released ? LAST_RELEASES_MS : LAST_CANCELS_MS);
     ilk__lanes_shut(client->lanes);
     ilk__gateway_stop(client->gateway);
     pthread_mutex_lock(&client->revival);

@@ -159,7 +159,8 @@ ilk_status ilk_client_notify_kept(ilk_client *client, int64_t id,
 
     if (st == ILK_OK)
         ilk__notifications_push(&client->shared->notifications,
-                                ILK_NOTIFICATION_KEPT, id, NULL, ILK_OK);
+                                ILK_NOTIFICATION_KEPT, id, NULL, ILK_OK,
+                                ILK_LOSS_NONE);
     return st;
 }
 

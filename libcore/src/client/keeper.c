@@ -28,8 +28,6 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { STOP_MS = 200 }; /* for operations posted before the stop */
-
 struct ilk__keeper {
     ilk__shared *shared;
     pthread_t thread;
@@ -328,14 +326,14 @@ ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err)
     return ILK_OK;
 }
 
-void ilk__keeper_stop(ilk__keeper *keeper)
+void ilk__keeper_stop(ilk__keeper *keeper, int64_t within_ms)
 {
     int running, cancelling;
 
     ilk__shared_lock(keeper->shared);
     running = keeper->started && !keeper->stopping;
     keeper->stopping = 1;
-    keeper->stop_by = ilk__deadline(STOP_MS);
+    keeper->stop_by = ilk__deadline(within_ms);
     ilk__pollable_raise(&keeper->shared->wakeup);
     ilk__shared_unlock(keeper->shared);
     cancelling = ilk__cancel_disable();
@@ -349,6 +347,9 @@ void ilk__keeper_stop(ilk__keeper *keeper)
         ilk__switch_listener_close(keeper->switches);
     if (keeper->confirmer)
         ilk__confirmer_close(keeper->confirmer);
+    ilk__shared_lock(keeper->shared);
+    count(keeper); /* no connection is left */
+    ilk__shared_unlock(keeper->shared);
 }
 
 void ilk__keeper_free(ilk__keeper *keeper)

@@ -46,11 +46,11 @@ ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err);
 int ilk__keeper_turn(ilk__keeper *keeper);
 
 /*
- * End the thread and join it. Operations that were posted before have a short
- * time to be sent and to get their replies. ilk__keeper_free() ends those that
- * are left with ILK_ECLOSED.
+ * End the thread and join it. Operations that were posted before have this time
+ * to be sent and to get their replies. ilk__keeper_free() ends those that are left
+ * with ILK_ECLOSED.
  */
-void ilk__keeper_stop(ilk__keeper *keeper);
+void ilk__keeper_stop(ilk__keeper *keeper, int64_t within_ms);
 void ilk__keeper_free(ilk__keeper *keeper);
 void ilk__keeper_abandon(ilk__keeper *keeper); /* in a forked child */
 

@@ -50,7 +50,8 @@ static void extended(ilk__cluster_part *part, const ilk__reply *reply)
 static void all_extended(ilk__cluster_split *split)
 {
     if (split->is_refused)
-        ilk__cluster_split_reply(split, ILK__CODE_LOST, "");
+        ilk__cluster_split_reply(split, ILK__CODE_LOST, "iis", (int64_t)0,
+                                 (int64_t)0, ILK__NO_RECORD);
     else
         ilk__cluster_split_reply(split, ILK__CODE_HELD, "iii", split->least,
                                  split->most, split->now);

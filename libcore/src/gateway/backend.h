@@ -145,6 +145,7 @@ void ilk__gateway_reply(ilk__gateway_request *request, int code,
                         const char *types, ...);
 void ilk__gateway_reply_args(ilk__gateway_request *request, int code,
                              const char *types, va_list args);
+
 /* A whole reply as RESP, which has the request's number as a script's reply has. */
 void ilk__gateway_reply_text(ilk__gateway_request *request, const void *text,
                              size_t len);

@@ -14,18 +14,37 @@ ilk_status ilk__hold_check_ttl(int64_t ttl_ms, ilk_error *err)
     return ilk__lease_check_ms("ttl_ms", ttl_ms, err);
 }
 
+int64_t ilk__hold_bounded_ttl(const ilk__hold_opts *opts, int64_t ttl_ms)
+{
+    const int64_t most = opts->max_hold_ms;
+
+    if (!most || ttl_ms <= most)
+        return ttl_ms;
+    return most > ILK_LEASE_MIN_MS ? most : ILK_LEASE_MIN_MS;
+}
+
 ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err)
 {
+    ilk_status st;
+
     if (opts->ttl_ms == 0)
         opts->ttl_ms = ILK__LEASE_DEFAULT_MS;
     if (opts->max_hold_ms < 0 || opts->max_hold_ms > ILK__LEASE_MAX_MS)
         return ilk__fail(
             err, ILK_EINVAL, "max_hold_ms must be 0 to %lld, got %lld",
             (long long)ILK__LEASE_MAX_MS, (long long)opts->max_hold_ms);
-    return ilk__hold_check_ttl(opts->ttl_ms, err);
+    st = ilk__hold_check_ttl(opts->ttl_ms, err);
+    opts->ttl_ms = ilk__hold_bounded_ttl(opts, opts->ttl_ms);
+    return st;
 }
 
 /* ---- the parts that belong to the shared state -------------------------- */
+
+static void give_back(ilk__lease *lease)
+{
+    ilk__hold_give_back_token(
+        (ilk__hold *)((char *)lease - offsetof(ilk__hold, lease)));
+}
 
 static ilk_status set_up(ilk__hold *hold, ilk_error *err)
 {
@@ -41,6 +60,10 @@ static ilk_status set_up(ilk__hold *hold, ilk_error *err)
                          count ? hold->extend_keys : hold->keys,
                          count ? count : hold->key_count, hold->id, err);
     hold->lease.user = hold->opts.user;
+    hold->lease.give_back = give_back;
+    if (hold->kind->key_count)
+        hold->lease.name = ilk__key_name(hold->keys, hold->kind->key_kinds[0],
+                                         &hold->lease.name_len);
     if (st && hold->kind->acquire)
         ilk__parker_destroy(&hold->waiter.parker);
     return st;

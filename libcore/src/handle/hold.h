@@ -107,7 +107,8 @@ typedef struct ilk__hold_kind {
 
 typedef struct ilk__hold_opts {
     int64_t ttl_ms;      /* the lease of each hold; 0: the default */
-    int64_t max_hold_ms; /* renewal stops after this; 0: never */
+    int64_t max_hold_ms; /* each hold ends after this unless the program extends
+                            it; 0: no limit */
     int no_renew;
     int reentrant; /* acquires may nest */
     void *user;    /* the program's, for notifications */
@@ -140,6 +141,9 @@ struct ilk__hold {
 /* Check the options and fill in defaults. */
 ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err);
 ilk_status ilk__hold_check_ttl(int64_t ttl_ms, ilk_error *err);
+/* A lease for a new hold: max_hold_ms where ttl_ms is longer, because renewals never
+ * shorten a lease. */
+int64_t ilk__hold_bounded_ttl(const ilk__hold_opts *opts, int64_t ttl_ms);
 
 /*
  * Open and close a handle. The hold must be zeroed memory, the options must
@@ -270,14 +274,20 @@ typedef struct ilk__release {
     const ilk__hold *hold; /* NULL: a break, the hold is not ours */
     const char *token;
     size_t token_len;
-    const char
-        *request_id;    /* of a break: a retry is recognised by it; or NULL */
-    int64_t sure_until; /* the local deadline when the release was sent */
-    int64_t fence;      /* of the hold that is released */
-    int more, denied;   /* waiters are left; PUBLISH to inboxes is forbidden */
-    int tries;          /* claims sent so far */
+    const char *breaker;    /* of a break, see ilk__hold_breaker(); or NULL */
+    int64_t sure_until;     /* the local deadline when the release was sent */
+    int64_t fence;          /* of the hold that is released */
+    ilk__evidence evidence; /* after ILK_ELOST: of the reply */
+    int more, denied; /* waiters are left; PUBLISH to inboxes is forbidden */
+    int tries;        /* claims sent so far */
     ilk__request_then *then;
 } ilk__release;
+
+/* The request id of a break, by which a retry is recognised, and the client's label,
+ * from which the holder learns who broke its hold. */
+enum { ILK__BREAKER_MAX = ILK__TOKEN_LEN + 1 + ILK__LABEL_MAX };
+ilk_status ilk__hold_breaker(char out[ILK__BREAKER_MAX + 1],
+                             const ilk__shared *shared, ilk_error *err);
 
 /*
  * For a step inside a request: send the release or break, then claim until
@@ -305,7 +315,7 @@ void ilk__hold_probe(ilk__request *request, ilk__probe *probe,
    arguments grant_ms, limit, liveness; and the reply. */
 const ilk__release *ilk__hold_begin_release(ilk__op *op);
 void ilk__hold_ask_release(ilk__op *op);
-void ilk__hold_ask_break(ilk__op *op); /* the same, and the request id */
+void ilk__hold_ask_break(ilk__op *op); /* the same, and the breaker */
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
 
 /* ---- the op types of a primitive without arguments of its own ----------- */

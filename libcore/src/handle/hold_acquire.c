@@ -138,7 +138,7 @@ static void keep(ilk__acquire_request *self)
     ilk__hold_end(hold, &self->request, st);
     if (st == ILK_OK && kind)
         ilk__notifications_push(&self->request.client->shared->notifications,
-                                kind, id, user, ILK_OK);
+                                kind, id, user, ILK_OK, ILK_LOSS_NONE);
 }
 
 /* The server does not have the hold any more. A cancel since the wait ended must not
@@ -208,10 +208,11 @@ int ilk__hold_may_begin_anew(const ilk__acquire_request *self,
 static void unconfirmed(ilk__acquire_request *self, ilk_status status)
 {
     ilk__hold *hold = self->hold;
+    char text[ILK__LEASE_TEXT];
 
     if (status == ILK_ENOQUORUM)
-        ilk__log(ILK__LOG_WARN, "%s %lld is given back: %s",
-                 hold->kind->lease.noun, (long long)hold->id,
+        ilk__log(ILK__LOG_WARN, "%s is given back: %s",
+                 ilk__lease_describe(&hold->lease, text),
                  self->request.err->msg);
     if (hold->kind->unconfirmed) {
         hold->kind->unconfirmed(self, status);
@@ -361,6 +362,7 @@ static void begin_acquire(ilk__request *request)
     if (self->ttl_ms == 0)
         self->ttl_ms = hold->opts.ttl_ms;
     st = ilk__hold_check_ttl(self->ttl_ms, request->err);
+    self->ttl_ms = ilk__hold_bounded_ttl(&hold->opts, self->ttl_ms);
     if (st)
         ilk__hold_end(hold, request, st);
     else if (ilk__hold_held(hold))

@@ -2,6 +2,8 @@
 /* hold_commands.c -- the operations of a hold: release, claim, probe. */
 #include "hold.h"
 
+#include <stdio.h>
+
 /* ---- release and break -------------------------------------------------- */
 
 const ilk__release *ilk__hold_begin_release(ilk__op *op)
@@ -25,12 +27,23 @@ void ilk__hold_ask_release(ilk__op *op)
     ilk__command_add_int(command, ILK__LIVENESS_MS);
 }
 
+ilk_status ilk__hold_breaker(char out[ILK__BREAKER_MAX + 1],
+                             const ilk__shared *shared, ilk_error *err)
+{
+    ilk_status st = ilk__token(out, ILK__TOKEN_LEN, err);
+
+    if (st == ILK_OK)
+        snprintf(out + ILK__TOKEN_LEN, sizeof shared->label + 1, " %s",
+                 shared->label);
+    return st;
+}
+
 void ilk__hold_ask_break(ilk__op *op)
 {
     const ilk__release *release = op->subject;
 
     ilk__hold_ask_release(op);
-    ilk__command_add_str(&op->command, release->request_id);
+    ilk__command_add_str(&op->command, release->breaker);
 }
 
 /*
@@ -73,6 +86,7 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
         release->denied = (int)ilk__script_int(reply, 1);
         return ilk__op_done(op, ILK_OK);
     }
+    ilk__evidence_read(&release->evidence, reply);
     if (!op->retried && !was_retried_behind(release, reply))
         return ilk__op_fail(op, ILK_ELOST, "the %s was no longer ours",
                             release->kind->lease.noun);

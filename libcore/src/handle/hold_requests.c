@@ -28,9 +28,16 @@ static void released(ilk__request *request, ilk_status status)
             ilk__hold_give_back_token(self->hold);
         ilk__shared_unlock(shared);
     }
-    if (self->lost && (status == ILK_OK || status == ILK_EUNKNOWN))
-        status = ilk__fail(request->err, ILK_ELOST, "the %s was lost before",
-                           self->hold->kind->lease.noun);
+    if (self->lost && (status == ILK_OK || status == ILK_EUNKNOWN)) {
+        status =
+            ilk__lease_fail_lost(&self->hold->lease, " before", request->err);
+    } else if (status == ILK_ELOST) {
+        if (!self->lost)
+            ilk__lease_was_lost(&self->hold->lease, &self->release.evidence,
+                                self->release.sure_until);
+        status =
+            ilk__lease_fail_lost(&self->hold->lease, " before", request->err);
+    }
     ilk__hold_end(self->hold, request, status);
 }
 
@@ -160,6 +167,7 @@ ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
         .may_have_run =
             ilk__op_may_have_run(request->op) || status == ILK_ENOQUORUM,
         .in_order = in_order(request->client, way),
+        .evidence = &extension->evidence,
     };
 }
 
@@ -228,6 +236,14 @@ typedef struct check_request {
     ilk__probe probe;
 } check_request;
 
+/* The server's reply was LOST. */
+static ilk_status lost(ilk__hold *hold, const ilk__evidence *evidence,
+                       ilk_error *err)
+{
+    ilk__lease_lose(&hold->lease, evidence);
+    return ilk__lease_fail_lost(&hold->lease, "", err);
+}
+
 static void probed(ilk__request *request, ilk_status status)
 {
     check_request *self = (check_request *)request;
@@ -237,7 +253,7 @@ static void probed(ilk__request *request, ilk_status status)
                                self->probe.lease_ms))
         status = ilk__lease_check(&self->hold->lease, request->err);
     else if (status == ILK_ELOST)
-        ilk__lease_lose(&self->hold->lease);
+        status = lost(self->hold, NULL, request->err);
     ilk__hold_end(self->hold, request, status);
 }
 
@@ -322,7 +338,7 @@ static void detached(ilk__request *request, ilk_status status)
     else if (status == ILK_OK)
         status = ilk__lease_detach(&hold->lease, request->err);
     else if (status == ILK_ELOST)
-        ilk__lease_lose(&hold->lease);
+        status = lost(hold, &self->extension.evidence, request->err);
     if (status == ILK_OK) {
         hold->depth = 0;
         ilk__detached_token_add(request->client->shared, hold->lease.token);

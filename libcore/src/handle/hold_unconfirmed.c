@@ -77,12 +77,14 @@ void ilk__hold_forget_unconfirmed(ilk__hold *hold)
 
 ilk_status ilk__hold_report_lost(ilk__hold *hold, ilk_error *err)
 {
+    char text[ILK__LEASE_TEXT];
+
     if (!atomic_exchange(&hold->was_lost, 0))
         return ILK_OK;
     return ilk__fail(err, ILK_ELOST,
-                     "the handle's previous hold of the %s was lost before "
-                     "its release",
-                     hold->kind->lease.noun);
+                     "the handle's previous hold of the %s was lost before its "
+                     "release",
+                     ilk__lease_describe(&hold->lease, text));
 }
 
 /* ---- releasing ---------------------------------------------------------- */

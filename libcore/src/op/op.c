@@ -288,6 +288,25 @@ static ilk__act on_refusal(ilk__op *op, ilk_status status)
     return act;
 }
 
+enum { KEY_SHOWN = 64 }; /* bytes of a key in a text */
+
+/* A server says neither which key has another type nor anything that the caller knows,
+ * but the script's hash. */
+static void name_key(const ilk__op *op, const char *text)
+{
+    const ilk__command *command = &op->command;
+    const size_t first = op->script == ILK__SCRIPT_NONE ? 1 : 3;
+    const char *script = strstr(text, " script: ");
+
+    if (command->argc <= first)
+        return;
+    ilk__fail(op->err, ILK_ETYPE, "%.*s: the key \"%.*s\" or one beside it",
+              (int)(script ? script - text : KEY_SHOWN * 2), text,
+              (int)(command->lens[first] < KEY_SHOWN ? command->lens[first]
+                                                     : KEY_SHOWN),
+              command->argv[first]);
+}
+
 static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
 {
     ilk_status status;
@@ -300,6 +319,8 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
         return give_up(op, ILK_EUNKNOWN);
     }
     status = ilk__missing_right(reply, &op->command, op->script, op->err);
+    if (status == ILK_ETYPE)
+        name_key(op, reply->str);
     if (status == ILK_ECONN)
         return on_outage(op, status, 1);
     return status == ILK_ENOQUORUM || is_passing(status)

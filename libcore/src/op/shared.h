@@ -18,9 +18,12 @@
 
 #include <pthread.h>
 
+enum { ILK__LABEL_MAX = 127 };
+
 typedef struct ilk__shared ilk__shared;
 typedef struct ilk__message ilk__message;
 typedef struct ilk__confirmer ilk__confirmer;
+typedef struct ilk__lease ilk__lease;
 
 /*
  * Passes on a grant, wake-up or signal whose waiter is gone or does not accept
@@ -49,7 +52,7 @@ struct ilk__shared {
     char client_id[ILK__CLIENT_ID_LEN + 1];
     unsigned char waiter_key[ILK__SIPHASH_KEY]; /* of secrets, see secret.h */
     unsigned char list_key[ILK__SIPHASH_KEY];
-    char label[128];
+    char label[ILK__LABEL_MAX + 1];
     char who[ILK__CLIENT_ID_LEN + 1 + 128]; /* in records: `<client> <label>` */
     ilk__timers timers;
     ilk__table waiters;    /* by id */
@@ -76,6 +79,7 @@ struct ilk__shared {
     ilk__orphaned *orphaned[26]; /* by kind of entry, 'a' to 'z'; or NULL */
     int64_t last_id;
     ilk__confirmer *confirmer; /* NULL: a hold needs no replicas */
+    ilk__lease *renewed;       /* the leases that the keeper renews */
     int giving_back;           /* cancels in flight, see wait_queue.h */
     /* 1: a reply to an earlier EVALSHA proved that the script is loaded */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];

@@ -151,8 +151,8 @@ static void reply_to_release(ilk__attempt *attempt)
         ilk__gateway_reply(attempt->request, ILK__CODE_RELEASED, "ii",
                            (int64_t)0, (int64_t)0);
     } else if (attempt->gone > quorum->count - majority) {
-        ilk__gateway_reply(attempt->request, ILK__CODE_LOST, "ii", (int64_t)0,
-                           (int64_t)0);
+        ilk__gateway_reply(attempt->request, ILK__CODE_LOST, "iis", (int64_t)0,
+                           (int64_t)0, ILK__NO_RECORD);
     } else if (attempt->calls == 0) {
         ilk__quorum_write_why(quorum, "NOQUORUM", text);
         ilk__gateway_reply_error(attempt->request, text);
@@ -417,7 +417,7 @@ static void lose(ilk__attempt *attempt, ilk__decision decision)
         say_error(attempt, "NOQUORUM");
     } else {
         attempt->request = NULL;
-        ilk__gateway_reply(request, ILK__CODE_LOST, "");
+        ilk__gateway_reply_lost(request);
     }
     give_up(attempt);
 }

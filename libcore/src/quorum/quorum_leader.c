@@ -28,7 +28,7 @@ void ilk__quorum_proclaim(ilk__quorum *quorum, ilk__gateway_request *request)
     ilk__attempt *attempt = ilk__attempt_find(quorum, token.data, token.len);
 
     if (!attempt || !ilk__attempt_is_held(attempt))
-        ilk__gateway_reply(request, ILK__CODE_LOST, "");
+        ilk__gateway_reply_lost(request);
     else if (!ilk__attempt_set_value(attempt, ilk__gateway_arg(request, 1)))
         ilk__gateway_break(request);
     else

@@ -227,7 +227,7 @@ void ilk__round_decide_break(ilk__round *round, int is_last)
         ilk__gateway_reply(round->request, ILK__CODE_RELEASED, "ii", (int64_t)0,
                            (int64_t)0);
     else if (is_lost(round))
-        ilk__gateway_reply(round->request, ILK__CODE_LOST, "");
+        ilk__gateway_reply_lost(round->request);
     else
         return;
     round->request = NULL;
@@ -246,7 +246,7 @@ void ilk__round_decide_extension(ilk__round *round, int is_last)
                            ilk__round_number(round, 1, ilk__round_is_held),
                            ilk__quorum_now_us());
     else if (is_lost(round))
-        ilk__gateway_reply(round->request, ILK__CODE_LOST, "");
+        ilk__gateway_reply_lost(round->request);
     else
         return;
     round->request = NULL;

@@ -33,6 +33,10 @@ ilk_status ilk__script_check(int script, const ilk__reply *reply,
  * generations stay below. */
 #define ILK__SCRIPT_INT_MAX (INT64_C(1) << 53)
 
+/* In LOST, in the place of the label of the client that broke a hold: the store keeps no
+ * records, so the numbers before it are no evidence (gateway/backend.h). */
+#define ILK__NO_RECORD "-"
+
 /* The code of a checked reply, and its elements; index 0 follows the code. A
  * number that is not there is 0. One that is there is limited to
  * ILK__SCRIPT_INT_MAX on both sides, so that callers can add and subtract

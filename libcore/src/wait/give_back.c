@@ -68,6 +68,19 @@ ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause)
     return ilk__op_ask(op);
 }
 
+/* A client that is closed may give thousands of holds back in one pipeline. The first
+ * command for a script carries its source; by the answers to the rest the server would
+ * ask for it a thousand times. */
+static void load_first(ilk__op *op, ilk__shared *shared)
+{
+    const int script = op->type->script;
+
+    if (!shared->closed || shared->knows_script[script])
+        return;
+    shared->knows_script[script] = 1;
+    (void)ilk__script_use_source(&op->command, script);
+}
+
 void ilk__give_back_ask(ilk__op *op)
 {
     const give_back *self = op->subject;
@@ -79,6 +92,7 @@ void ilk__give_back_ask(ilk__op *op)
                                         .accepted = self->accepted};
 
     ilk__wait_queue_cancel(&op->command, &withdrawal);
+    load_first(op, self->inflight.shared);
 }
 
 static void finished(ilk__inflight *inflight)

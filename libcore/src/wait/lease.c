@@ -7,7 +7,9 @@
 #include "base/log.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { CLOSE_TICK_MS = 100 }; /* how often detach checks for a closed client */
 
@@ -67,11 +69,33 @@ ilk_status ilk__lease_init(ilk__lease *lease, ilk__shared *shared,
     return st;
 }
 
+static void put_in_list(ilk__lease *lease)
+{
+    if (lease->link)
+        return;
+    lease->link = &lease->shared->renewed;
+    lease->next = *lease->link;
+    if (lease->next)
+        lease->next->link = &lease->next;
+    *lease->link = lease;
+}
+
+static void remove_from_list(ilk__lease *lease)
+{
+    if (!lease->link)
+        return;
+    *lease->link = lease->next;
+    if (lease->next)
+        lease->next->link = lease->link;
+    lease->link = NULL;
+}
+
 static void stop_watching(ilk__lease *lease)
 {
     if (!lease->watched)
         return;
     lease->watched = 0;
+    remove_from_list(lease);
     lease->shared->stats.held--;
     ilk__timer_clear(&lease->shared->timers, &lease->timer);
 }
@@ -104,6 +128,8 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
     lease->span_ms = bounded(span_ms);
     memset(lease->doubt_ms, 0, sizeof lease->doubt_ms);
     lease->changing_ms = lease->changes = lease->overlapped = 0;
+    lease->unanswered = 0;
+    memset(&lease->loss, 0, sizeof lease->loss);
     atomic_store(&lease->fence, fence);
     atomic_store(&lease->deadline, deadline);
     atomic_store(&lease->state, ILK__LEASE_HELD);
@@ -131,10 +157,15 @@ int64_t ilk__lease_withhold(ilk__lease *lease)
 }
 
 /* Whether the lease reaches hold_end, so that it needs no more renewals. */
+static int is_last_at(const ilk__lease *lease, int64_t deadline)
+{
+    return deadline >= ilk__lease_deadline(lease->hold_end - lease->span_ms,
+                                           lease->span_ms);
+}
+
 static int is_last(const ilk__lease *lease)
 {
-    return atomic_load(&lease->deadline) >= ilk__lease_deadline(
-               lease->hold_end - lease->span_ms, lease->span_ms);
+    return is_last_at(lease, atomic_load(&lease->deadline));
 }
 
 /* After a third of the lease; where less than two thirds are left, because a reply
@@ -161,6 +192,10 @@ void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
     if (!lease->watched)
         shared->stats.held++;
     lease->watched = 1;
+    if (renews)
+        put_in_list(lease);
+    else
+        remove_from_list(lease);
     ilk__shared_set_timer(shared, &lease->timer,
                           next_probe(lease, ilk__now_ms()));
     ilk__shared_unlock(shared);
@@ -194,6 +229,7 @@ static ilk_status await_renewal(ilk__lease *lease, ilk__parker *parker,
 ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err)
 {
     ilk__parker parker;
+    int lost = 0;
     ilk_status st = ilk__parker_init(&parker, err);
 
     if (st)
@@ -201,11 +237,13 @@ ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err)
     ilk__shared_lock(lease->shared);
     stop_watching(lease);
     st = await_renewal(lease, &parker, err);
-    if (st == ILK_OK)
-        st = ilk__lease_check(lease, err);
-    if (st == ILK_OK)
+    if (st == ILK_OK && atomic_load(&lease->state) == ILK__LEASE_HELD)
         leave(lease, ILK__LEASE_FREE);
+    else if (st == ILK_OK)
+        lost = 1;
     ilk__shared_unlock(lease->shared);
+    if (lost)
+        st = ilk__lease_check(lease, err);
     ilk__parker_destroy(&parker);
     return st;
 }
@@ -222,33 +260,128 @@ void ilk__lease_end(ilk__lease *lease)
     ilk__shared_unlock(lease->shared);
 }
 
-/* With the mutex held. */
-static void lose(ilk__lease *lease, ilk_status why)
+/* Each lease ends here before the server can execute its release and let somebody
+ * else in. */
+size_t ilk__leases_give_back(ilk__shared *shared)
 {
+    size_t count = 0;
+    ilk__lease *lease;
+
+    while ((lease = shared->renewed) != NULL) {
+        leave(lease, ILK__LEASE_FREE);
+        if (!lease->give_back)
+            continue;
+        lease->give_back(lease);
+        count++;
+    }
+    return count;
+}
+
+/* ---- losing ------------------------------------------------------------- */
+
+enum { NAME_SHOWN = 64 }; /* bytes of a name in texts */
+
+const char *ilk__lease_describe(const ilk__lease *lease,
+                                char to[ILK__LEASE_TEXT])
+{
+    const size_t room = ILK__LEASE_TEXT;
+    const int len =
+        lease->name_len > NAME_SHOWN ? NAME_SHOWN : (int)lease->name_len;
+    size_t at = (size_t)snprintf(to, room, "%s", lease->kind->noun);
+
+    if (lease->name)
+        at += (size_t)snprintf(to + at, room - at, " \"%.*s%s\"", len,
+                               lease->name,
+                               (size_t)len < lease->name_len ? "..." : "");
+    if (lease->others)
+        snprintf(to + at, room - at, " and %zu more", lease->others);
+    return to;
+}
+
+/* The last reply that confirmed the lease came after the time of which this is the
+ * wall clock's. */
+static int64_t confirmed_at(int64_t deadline, int64_t span_ms, int64_t now)
+{
+    struct timespec wall;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000
+           - (now - (deadline - (ilk__lease_deadline(0, span_ms))));
+}
+
+/* With the mutex held, before the lease is left. `deadline` is its last one. */
+static void judge(ilk__lease *lease, const ilk__evidence *evidence,
+                  int64_t deadline)
+{
+    ilk__loss *loss = &lease->loss;
+    const int64_t now = ilk__now_ms();
+
+    ilk__loss_judge(loss, evidence, atomic_load(&lease->fence));
+    if (loss->cause == ILK_LOSS_BROKEN || now < deadline)
+        return;
+    if (!lease->renews || is_last_at(lease, deadline))
+        loss->cause = ILK_LOSS_ENDED;
+    else if (!lease->unanswered)
+        loss->cause = ILK_LOSS_EXPIRED;
+    else {
+        loss->cause = ILK_LOSS_UNREACHABLE;
+        loss->since_ms = confirmed_at(deadline, lease->span_ms, now);
+    }
+}
+
+/* With the mutex held. */
+static void lose(ilk__lease *lease, const ilk__evidence *evidence,
+                 ilk_status why)
+{
+    char what[ILK__LEASE_TEXT], text[ILK__LOSS_TEXT];
+
+    judge(lease, evidence, atomic_load(&lease->deadline));
+    lease->loss.is_vague &= why != ILK_ETYPE;
     leave(lease, ILK__LEASE_LOST);
     lease->shared->stats.losses++;
     if (lease->kind->lost_notification != ILK_NOTIFICATION_NONE)
         ilk__notifications_push(&lease->shared->notifications,
                                 lease->kind->lost_notification, lease->id,
-                                lease->user, why);
-    ilk__log(ILK__LOG_WARN, "%s %lld is lost: %s", lease->kind->noun,
-             (long long)lease->id, ilk_strerror(why));
+                                lease->user, why, lease->loss.cause);
+    ilk__log(ILK__LOG_WARN, "%s is lost: %s", ilk__lease_describe(lease, what),
+             ilk__loss_text(&lease->loss, text));
 }
 
-void ilk__lease_lose(ilk__lease *lease)
+void ilk__lease_lose(ilk__lease *lease, const ilk__evidence *evidence)
 {
     ilk__shared_lock(lease->shared);
     if (atomic_load(&lease->state) == ILK__LEASE_HELD)
-        lose(lease, ILK_ELOST);
+        lose(lease, evidence, ILK_ELOST);
     ilk__shared_unlock(lease->shared);
+}
+
+void ilk__lease_was_lost(ilk__lease *lease, const ilk__evidence *evidence,
+                         int64_t deadline)
+{
+    ilk__shared_lock(lease->shared);
+    judge(lease, evidence, deadline);
+    ilk__shared_unlock(lease->shared);
+}
+
+ilk_status ilk__lease_fail_lost(const ilk__lease *lease, const char *what,
+                                ilk_error *err)
+{
+    char lost[ILK__LEASE_TEXT], text[ILK__LOSS_TEXT];
+    ilk__loss loss;
+
+    ilk__shared_lock(lease->shared);
+    loss = lease->loss;
+    ilk__shared_unlock(lease->shared);
+    return ilk__fail(err, ILK_ELOST, "the %s was lost%s: %s",
+                     ilk__lease_describe(lease, lost), what,
+                     ilk__loss_text(&loss, text));
 }
 
 ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err)
 {
     switch (atomic_load(&lease->state)) {
     case ILK__LEASE_HELD: return ILK_OK;
-    case ILK__LEASE_LOST:
-        return ilk__fail(err, ILK_ELOST, "the %s was lost", lease->kind->noun);
+    case ILK__LEASE_LOST: return ilk__lease_fail_lost(lease, "", err);
     default: return ilk__fail(err, ILK_ENOTOWNER, "the handle holds nothing");
     }
 }
@@ -276,6 +409,7 @@ void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
     out->ttl_ms = ttl_ms;
     out->renews = renews;
     out->fence = 0;
+    memset(&out->evidence, 0, sizeof out->evidence);
 }
 
 size_t ilk__lease_copy_room(const ilk__lease *lease)
@@ -325,9 +459,11 @@ ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
 {
     ilk__extension *extension = op->subject;
 
-    if (ilk__script_code(reply) != ILK__CODE_HELD)
+    if (ilk__script_code(reply) != ILK__CODE_HELD) {
+        ilk__evidence_read(&extension->evidence, reply);
         return ilk__op_fail(op, ILK_ELOST, "the %s is no longer ours",
                             extension->kind->noun);
+    }
     extension->ttl_ms = ilk__script_int(reply, 0);
     extension->fence = ilk__script_int(reply, 1);
     if (extension->fence && !ilk__fence_is_valid(extension->fence))
@@ -474,8 +610,8 @@ ilk_status ilk__lease_change_end(ilk__lease *lease,
     int is_held;
 
     if (outcome->status == ILK_ELOST) {
-        ilk__lease_lose(lease);
-        return ILK_ELOST;
+        ilk__lease_lose(lease, outcome->evidence);
+        return ilk__lease_fail_lost(lease, "", err);
     }
     ilk__shared_lock(lease->shared);
     is_held = change_end(lease, change, outcome);
@@ -497,12 +633,13 @@ static void renewed(ilk__inflight *inflight)
 
     if (lease) {
         lease->renewal = NULL;
+        lease->unanswered &= status != ILK_OK;
         if (status == ILK_OK) {
             prolong(lease, inflight->op.sent_at, renewal->extension.ttl_ms,
                     renewal->least_ms);
             inflight->shared->stats.renewals++;
         } else if (status == ILK_ELOST || status == ILK_ETYPE) {
-            lose(lease, status);
+            lose(lease, &renewal->extension.evidence, status);
         }
         /* else fire() tries again until the deadline */
     }
@@ -545,6 +682,7 @@ static void renew(ilk__lease *lease, int64_t now)
     renewal->inflight.op.deadline = atomic_load(&lease->deadline);
     renewal->inflight.finished = renewed;
     lease->renewal = renewal;
+    lease->unanswered = 1;
     ilk__shared_post(lease->shared, &renewal->inflight);
 }
 
@@ -559,7 +697,7 @@ static void fire(ilk__timer *timer, void *context)
 
     (void)context;
     if (now >= deadline) {
-        lose(lease,
+        lose(lease, NULL,
              lease->renews && !is_last(lease) ? ILK_EUNKNOWN : ILK_ETIMEOUT);
         return;
     }

@@ -34,6 +34,7 @@
 #ifndef ILK__LEASE_H
 #define ILK__LEASE_H
 
+#include "loss.h"
 #include "op/shared.h"
 
 enum {
@@ -48,8 +49,6 @@ typedef enum ilk__lease_state {
     ILK__LEASE_HELD,
     ILK__LEASE_LOST
 } ilk__lease_state;
-
-typedef struct ilk__lease ilk__lease;
 
 /* The common part of the leases of one primitive. Constant. */
 typedef struct ilk__lease_kind {
@@ -69,6 +68,7 @@ typedef struct ilk__extension {
     int64_t ttl_ms; /* in: the requested lease; out: the granted lease */
     int renews;     /* a renewal: the script must not shorten the lease */
     int64_t fence;  /* in: raise the record to this; out: the recorded fence */
+    ilk__evidence evidence; /* out: of a loss */
 } ilk__extension;
 
 typedef struct ilk__renewal ilk__renewal;
@@ -100,7 +100,11 @@ struct ilk__lease {
     const ilk__bytes *keys; /* for the extending script */
     size_t key_count;
     int64_t id; /* the handle's, for notifications */
-    void *user; /* the program's, for notifications; set by the handle */
+    /* Set by the handle: the program's, for notifications; and how texts name what is
+       held. Borrowed; the name may be NULL. */
+    void *user;
+    const char *name;
+    size_t name_len, others; /* how many names more it has */
 
     int64_t ttl_ms;  /* what renewals ask for */
     int64_t span_ms; /* what the server granted last */
@@ -114,6 +118,12 @@ struct ilk__lease {
     int watched;           /* the timer runs: for renewals or for the end */
     ilk__timer timer;      /* the next renewal, or the deadline */
     ilk__renewal *renewal; /* in flight; or NULL */
+    int unanswered;        /* a renewal was sent since the last reply to one */
+    ilk__loss loss;        /* of the current or last hold, if it was lost */
+    ilk__lease *next, **link; /* in shared->renewed; link NULL: not in it */
+    /* Has the keeper release what the token holds, with the mutex held, when the client
+       is closed. Set by the handle; NULL: the lease is left to expire. */
+    void (*give_back)(ilk__lease *lease);
 };
 
 /* ILK_EINVAL unless the lease that a caller asks for by `field` can be held at
@@ -155,6 +165,7 @@ typedef struct ilk__lease_outcome {
     /* the server may have executed a copy without a reply, or may yet */
     int may_have_run;
     int in_order; /* nothing sent before it can be executed after it */
+    const ilk__evidence *evidence; /* ILK_ELOST: of the reply; or NULL */
 } ilk__lease_outcome;
 
 /*
@@ -183,8 +194,31 @@ ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err);
 /* Whether an extend on this connection was given up without a reply. */
 int ilk__lease_in_doubt(const ilk__lease *lease, ilk__lease_way way);
 
-void ilk__lease_end(ilk__lease *lease);  /* released, or handed over */
-void ilk__lease_lose(ilk__lease *lease); /* a reply says that it is lost */
+/*
+ * The client is being closed: end all leases that the keeper renews, and have it
+ * release them on the server. Returns the number of those. With the mutex held.
+ */
+size_t ilk__leases_give_back(ilk__shared *shared);
+
+void ilk__lease_end(ilk__lease *lease); /* released, or handed over */
+
+/* A reply says that it is lost, and perhaps why; the evidence may be NULL. */
+void ilk__lease_lose(ilk__lease *lease, const ilk__evidence *evidence);
+/* A reply to a release says so. The lease has ended here; it certainly lasted until
+ * `deadline`. */
+void ilk__lease_was_lost(ilk__lease *lease, const ilk__evidence *evidence,
+                         int64_t deadline);
+/*
+ * ILK_ELOST, with what was lost and why: `the lock "orders" was lost<what>: broken by
+ * web-1:4312`.
+ */
+ilk_status ilk__lease_fail_lost(const ilk__lease *lease, const char *what,
+                                ilk_error *err);
+
+/* Write the name of the hold for texts: `lock "orders"`, `lock "a" and 2 more`. */
+enum { ILK__LEASE_TEXT = 128 };
+const char *ilk__lease_describe(const ilk__lease *lease,
+                                char to[ILK__LEASE_TEXT]);
 
 /* ILK_OK while held; ILK_ELOST; ILK_ENOTOWNER when free. */
 ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err);

@@ -96,7 +96,7 @@ class Driver:
         self._out = ffi.new("ilk_op **")  # reused by every call, as is _err
         self._err = _ffi.new_error()
         self._unsent = 0  # started since the last turn
-        self.on_notification: Callable[[int, int, int], None] = lambda *_: None
+        self.on_notification: Callable[[int, int, int, int], None] = lambda *_: None
         out = ffi.new("int *")
         _ffi.call(lib.ilk_client_notification_fd, handle, out)
         self._fd = int(out[0])
@@ -258,7 +258,10 @@ class Driver:
         while fetch(self._handle, notification, ffi.NULL) == OK:
             if notification.kind != DONE:
                 self.on_notification(
-                    notification.kind, notification.id, notification.status
+                    notification.kind,
+                    notification.id,
+                    notification.status,
+                    notification.cause,
                 )
                 continue
             started = pending.pop(notification.id, None)

@@ -180,6 +180,8 @@ class Lease(LeaseBase):
     def _raise_unless_lost(self, status: int, failure: errors.Error | None) -> bool:
         if failure is not None and status != ELOST:
             raise failure
+        if failure is not None:
+            self._note_loss(str(failure))
         return status == OK
 
     def _on_lost(self, failure: errors.Error) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, overload
 
-from .. import _core_log, _ffi, _fork, errors
+from .. import _core_log, _ffi, _fork, _open_clients, errors
 from .. import inspect as _inspect
 from .. import lock as _lock
 from .. import semaphore as _semaphore
@@ -20,7 +20,7 @@ from .._core import lib
 from .._ffi import Name, Seconds
 from .._lease_base import Options
 from .._process_bound import ProcessBound
-from ..notifications import KINDS
+from ..notifications import KINDS, loss_error
 from . import _driver
 from ._lease import Lease
 from ._primitives import Primitives
@@ -94,15 +94,16 @@ class Client(ClientBase, Primitives):
         self._buffer = NotificationBuffer(self)
 
     async def close(self) -> None:
-        """End waits with ClosedError, stop renewing, close the connections.
+        """End waits with ClosedError, release what is renewed, close the connections.
 
-        Leases that are held expire on the server. A second call does nothing.
-        It blocks the event loop for a few milliseconds; for 0.2 s when the server does
-        not reply; up to 5 s for the last user of an embedded server, which it stops.
+        As :meth:`interlock.Client.close`. It blocks the event loop for a few
+        milliseconds; for 1 s when the server does not reply; up to 5 s for the last
+        user of an embedded server, which it stops.
         """
         if self._closed:
             return
         self._closed = True
+        _open_clients.discard(self)
         if self._generation == _fork.generation:
             self._driver.close()
             _ffi.call(lib.ilk_client_close, self._handle)
@@ -257,13 +258,13 @@ class Client(ClientBase, Primitives):
             )
         return self._handle
 
-    def _on_notification(self, kind: int, number: int, status: int) -> None:
+    def _on_notification(self, kind: int, number: int, status: int, cause: int) -> None:
         handle = self._handles.get(number)
         if isinstance(handle, (Lease, Member)) and KINDS.get(kind, "").endswith(
             "_lost"
         ):
-            handle._on_lost(errors.from_status(status))
-        self._buffer.add(kind, number, status)
+            handle._on_lost(loss_error(status, cause))
+        self._buffer.add(kind, number, status, cause)
 
 
 NOT_AWAITED = (

@@ -61,6 +61,8 @@ class Member(MemberBase):
         status, failure = self._driver.outcome(started)
         if failure is not None and status != ELOST:
             raise failure
+        if failure is not None:
+            self._cause = _ffi.cause_of_loss(str(failure))
         return status == OK
 
     async def __aenter__(self) -> Self:

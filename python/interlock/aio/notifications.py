@@ -26,14 +26,14 @@ class NotificationBuffer:
     def __init__(self, client: Client) -> None:
         self._client = client
         # Converted when fetched, so that none keeps the object of a handle alive.
-        self._unfetched: collections.deque[tuple[int, int, int]] = collections.deque(
-            maxlen=MAX_UNFETCHED
+        self._unfetched: collections.deque[tuple[int, int, int, int]] = (
+            collections.deque(maxlen=MAX_UNFETCHED)
         )
         self._events: list[LoopEvent] = []
 
-    def add(self, kind: int, number: int, status: int) -> None:
+    def add(self, kind: int, number: int, status: int, cause: int) -> None:
         """Append a notification of the core."""
-        self._unfetched.append((kind, number, status))
+        self._unfetched.append((kind, number, status, cause))
         self.wake()
 
     def wake(self) -> None:

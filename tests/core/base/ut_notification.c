@@ -37,7 +37,7 @@ static int is_raised(void)
 static void push(int64_t id)
 {
     ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, id, NULL,
-                            ILK_ELOST);
+                            ILK_ELOST, ILK_LOSS_BROKEN);
 }
 
 /* The next notification's id; 0 when there is none. */
@@ -118,7 +118,7 @@ static void the_same_news_twice_is_one_notification_with_the_last_status(
 
     (void)state;
     ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, 1, NULL,
-                            ILK_EUNKNOWN);
+                            ILK_EUNKNOWN, ILK_LOSS_BROKEN);
     push(2);
     push(1);
 

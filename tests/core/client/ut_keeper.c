@@ -73,7 +73,7 @@ static void messages_without_end_leave_time_for_timers(void **state)
         fixture_sleep_ms(1);
 
     atomic_store(&ended, 1);
-    ilk__keeper_stop(keeper);
+    ilk__keeper_stop(keeper, 200);
     ilk__timers_unreserve(&shared.timers);
     assert_true(atomic_load(&fired) > TURNS);
     assert_true(atomic_load(&messages) > 0);

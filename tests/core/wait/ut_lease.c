@@ -77,8 +77,8 @@ static void a_loss_found_by_the_caller_is_told_once(void **state)
     (void)state;
     hold(1, 0);
 
-    ilk__lease_lose(&lease);
-    ilk__lease_lose(&lease);
+    ilk__lease_lose(&lease, NULL);
+    ilk__lease_lose(&lease, NULL);
     shared_tick(INT64_C(2) * TTL_MS);
 
     assert_lost(ILK_ELOST);
@@ -98,20 +98,25 @@ static void a_kind_has_its_own_noun_and_notification(void **state)
     lease.kind = &permits;
     hold(1, 0);
 
-    ilk__lease_lose(&lease);
+    lease.name = "orders";
+    lease.name_len = 6;
+
+    ilk__lease_lose(&lease, NULL);
 
     assert_int_equal(ilk__lease_check(&lease, &err), ILK_ELOST);
-    assert_string_equal(err.msg, "the permit was lost");
+    assert_string_equal(err.msg, "the permit \"orders\" was lost: the store no "
+                                 "longer has it");
     assert_int_equal(
         ilk__notifications_next(&shared.notifications, &notification, NULL),
         ILK_OK);
     assert_int_equal(notification.kind, 7);
+    assert_int_equal(notification.cause, ILK_LOSS_DELETED);
 }
 
 static void what_is_not_held_cannot_be_lost(void **state)
 {
     (void)state;
-    ilk__lease_lose(&lease);
+    ilk__lease_lose(&lease, NULL);
 
     assert_no_notification();
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
@@ -193,7 +198,9 @@ static void a_renewal_that_is_refused_is_a_loss(void **state)
     hold(1, 0);
     shared_tick(3000);
 
-    (void)inflight_answer(renewal_of(TTL_MS), "%d", ILK__CODE_LOST);
+    (void)inflight_answer(renewal_of(TTL_MS),
+                          "*4\r\n:%d\r\n:1000\r\n:0\r\n$0\r\n\r\n",
+                          ILK__CODE_LOST);
 
     assert_lost(ILK_ELOST);
     shared_tick(INT64_C(2) * TTL_MS);
@@ -359,7 +366,7 @@ static void a_detach_finds_out_that_the_hold_was_lost(void **state)
 {
     (void)state;
     hold(1, 0);
-    ilk__lease_lose(&lease);
+    ilk__lease_lose(&lease, NULL);
 
     assert_int_equal(ilk__lease_detach(&lease, NULL), ILK_ELOST);
 

@@ -77,7 +77,8 @@ static void an_answer_to_the_hold_before_changes_nothing(void **state)
     ilk__lease_end(&lease);
     hold(1, 0);
 
-    (void)inflight_answer(inflight, "%d", ILK__CODE_LOST);
+    (void)inflight_answer(inflight, "*4\r\n:%d\r\n:1000\r\n:0\r\n$0\r\n\r\n",
+                          ILK__CODE_LOST);
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
     assert_no_notification();

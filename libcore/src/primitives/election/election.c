@@ -37,6 +37,7 @@ static ilk_status set_prefix(ilk__hold *hold, ilk_error *err)
     (void)err;
     if (!election->identity[0])
         return ILK_OK;
+    hold->lease.give_back = NULL; /* it may return and lead on */
     snprintf(election->prefix, sizeof election->prefix, "%s%s",
              election->identity, hold->handle.client->shared->client_id);
     hold->waiter.prefix = election->prefix;
@@ -337,7 +338,8 @@ static void on_proclaimed(ilk__request *request, ilk_status status)
         election->value = self->value;
         election->value_len = self->value_len;
     } else if (status == ILK_ELOST) {
-        ilk__lease_lose(&election->hold.lease);
+        ilk__lease_lose(&election->hold.lease, NULL);
+        status = ilk__lease_fail_lost(&election->hold.lease, "", request->err);
     }
     ilk__free(unused);
     ilk__hold_end(&election->hold, request, status);

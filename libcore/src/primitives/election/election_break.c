@@ -16,9 +16,9 @@ typedef struct break_request {
     ilk__request request;
     const void *name, *token; /* borrowed from the caller until it begins */
     size_t name_len, token_len;
-    char *only;                  /* break this token's term only; NULL: any */
-    char id[ILK__TOKEN_LEN + 1]; /* the request id */
-    ilk_election *election;      /* for its keys and scripts */
+    char *only; /* break this token's term only; NULL: any */
+    char breaker[ILK__BREAKER_MAX + 1];
+    ilk_election *election; /* for its keys and scripts */
     ilk__release release;
 } break_request;
 
@@ -46,7 +46,8 @@ static ilk_status prepare(break_request *self)
                           self->name_len, NULL, request->err);
 
     if (st == ILK_OK)
-        st = ilk__token(self->id, ILK__TOKEN_LEN, request->err);
+        st = ilk__hold_breaker(self->breaker, request->client->shared,
+                               request->err);
     if (st || !self->token)
         return st;
     self->only = ilk__memdup(self->token, self->token_len);
@@ -69,7 +70,7 @@ static void begin(ilk__request *request)
         (ilk__release){.kind = hold->kind,
                        .at = {.wait_queue = &hold->wait_queue,
                               .shared = request->client->shared},
-                       .request_id = self->id,
+                       .breaker = self->breaker,
                        .token = self->only ? self->only : "",
                        .token_len = self->only ? self->token_len : 0};
     ilk__hold_send_release(request, &election_break, &self->release, broken);

@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "base/opts.h"
 #include "base/token.h"
+#include "wait/give_back.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* ---- the lease ---------------------------------------------------------- */
@@ -40,6 +42,40 @@ static const ilk__lease_kind lease_kind = {
     .extend = &group_renew,
 };
 
+/* ---- when the client is closed ------------------------------------------- */
+
+static void leave_args(ilk__command *command, const ilk__withdrawal *withdrawal)
+{
+    ilk__command_add(command, withdrawal->entry, withdrawal->entry_len);
+    ilk__command_add_str(command, withdrawal->token);
+    ilk__command_add_int(command, ILK__STATE_NOTIFY);
+}
+
+static const ilk__op_type last_leave = {.name = "group_leave",
+                                        .script = ILK__SCRIPT_GROUP_LEAVE,
+                                        .ask = ilk__give_back_ask,
+                                        .reply = ilk__give_back_done,
+                                        .wake = ilk__give_back_wake};
+
+/* The keeper leaves in the member's place. Watchers whom the limit excludes find the
+ * change at their next refresh. */
+static void give_back(ilk__lease *lease)
+{
+    const ilk_member *member =
+        (ilk_member *)((char *)lease - offsetof(ilk_member, lease));
+    const ilk__wait_queue group = {.keys = member->state.keys,
+                                   .key_count = ILK__GROUP_KEYS,
+                                   .cancel = &last_leave,
+                                   .withdraw_args = leave_args};
+    const ilk__withdrawal withdrawal = {.shared = lease->shared,
+                                        .wait_queue = &group,
+                                        .entry = member->id.data,
+                                        .entry_len = member->id.len,
+                                        .token = lease->token};
+
+    ilk__give_back(&withdrawal);
+}
+
 static ilk_status bind(ilk__state *state, int *out_in_use, ilk_error *err)
 {
     ilk_member *member = (ilk_member *)state;
@@ -54,6 +90,9 @@ static ilk_status bind(ilk__state *state, int *out_in_use, ilk_error *err)
         ilk__lease_init(&member->lease, shared, &lease_kind, member->lease_keys,
                         ILK__GROUP_KEYS + 1, ilk__shared_new_id(shared), err);
     member->lease.user = member->user;
+    member->lease.give_back = give_back;
+    member->lease.name = member->id.data;
+    member->lease.name_len = member->id.len;
     return st;
 }
 
@@ -131,6 +170,8 @@ ilk_status ilk_member_open(ilk_member **out, ilk_group *group, const void *id,
     member->lease_keys[ILK__GROUP_KEYS] = member->id;
     member->ttl_ms = checked.ttl_ms;
     member->user = member->lease.user = checked.user;
+    member->lease.name = member->id.data;
+    member->lease.name_len = member->id.len;
     *out = member;
     return ILK_OK;
 }
@@ -370,8 +411,11 @@ static void was_updated(ilk__request *request, ilk_status status)
 {
     member_request *self = (member_request *)request;
 
-    if (status == ILK_ELOST)
-        ilk__lease_lose(&member_of(self)->lease);
+    if (status == ILK_ELOST) {
+        ilk__lease_lose(&member_of(self)->lease, NULL);
+        status =
+            ilk__lease_fail_lost(&member_of(self)->lease, "", request->err);
+    }
     end(self, status);
 }
 
@@ -439,9 +483,12 @@ static void was_left(ilk__request *request, ilk_status status)
 {
     member_request *self = (member_request *)request;
 
-    if (self->was_lost && (status == ILK_OK || status == ILK_EUNKNOWN))
-        status =
-            ilk__fail(request->err, ILK_ELOST, "the member was lost before");
+    if (status == ILK_ELOST && !self->was_lost)
+        ilk__lease_was_lost(&member_of(self)->lease, NULL, self->sure_until);
+    if (status == ILK_ELOST
+        || (self->was_lost && (status == ILK_OK || status == ILK_EUNKNOWN)))
+        status = ilk__lease_fail_lost(&member_of(self)->lease, " before",
+                                      request->err);
     end(self, status);
 }
 

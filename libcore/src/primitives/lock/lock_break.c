@@ -18,8 +18,8 @@ typedef struct break_request {
     ilk__request request;
     const void *name, *token; /* borrowed from the caller until it begins */
     size_t name_len, token_len;
-    char *only;                  /* break this token's hold only; NULL: any */
-    char id[ILK__TOKEN_LEN + 1]; /* the request id */
+    char *only; /* break this token's hold only; NULL: any */
+    char breaker[ILK__BREAKER_MAX + 1];
     ilk__inspection found;
     ilk__wait_queue wait_queue;
     ilk__release release;
@@ -70,7 +70,7 @@ static void found(ilk__request *request, ilk_status status)
         return;
     }
     *release = (ilk__release){.kind = &ilk__lock_redisson,
-                              .request_id = self->id,
+                              .breaker = self->breaker,
                               .at = {.wait_queue = &self->lock->hold.wait_queue,
                                      .shared = request->client->shared}};
     release->token = ilk_info_holder(self->found.info, &release->token_len);
@@ -107,7 +107,8 @@ static ilk_status prepare(break_request *self)
     ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st == ILK_OK)
-        st = ilk__token(self->id, ILK__TOKEN_LEN, request->err);
+        st = ilk__hold_breaker(self->breaker, request->client->shared,
+                               request->err);
     if (st == ILK_OK)
         st = ilk__lock_keys(self->found.keys, self->name, self->name_len,
                             request->err);
@@ -136,7 +137,7 @@ static void begin(ilk__request *request)
         (ilk__release){.kind = &ilk__lock_plain,
                        .at = {.wait_queue = &self->wait_queue,
                               .shared = request->client->shared},
-                       .request_id = self->id,
+                       .breaker = self->breaker,
                        .token = self->only ? self->only : "",
                        .token_len = self->only ? self->token_len : 0};
     ilk__hold_send_release(request, &ilk__lock_break_op, &self->release,

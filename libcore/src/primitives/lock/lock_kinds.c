@@ -47,8 +47,7 @@ static void ask_redisson_release(ilk__op *op)
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
-    ilk__command_add_str(command,
-                         release->request_id ? release->request_id : "");
+    ilk__command_add_str(command, release->breaker ? release->breaker : "");
 }
 
 /* ---- Redisson's layout -------------------------------------------------- */

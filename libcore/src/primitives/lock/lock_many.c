@@ -20,6 +20,9 @@ static ilk_status bind(ilk__hold *hold, ilk_error *err)
         st = ilk__hold_bind(&many->locks[i]->hold, err);
         many->locks[i]->hold.waiter.fixed_token = many->token;
     }
+    hold->lease.name = hold->keys[0].data;
+    hold->lease.name_len = hold->keys[0].len;
+    hold->lease.others = many->count - 1;
     return st;
 }
 

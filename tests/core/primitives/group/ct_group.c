@@ -248,7 +248,8 @@ static void an_update_of_a_lost_member_reports_the_loss(void **state)
     (void)state;
     fixture_command(&fx, "DEL ilk:group:{del}");
     assert_status(ILK_ELOST, ilk_member_update(a, "x", 1, &err));
-    assert_string_equal("the member is no longer in the group", err.msg);
+    assert_string_equal("the member \"a\" was lost: the store no longer has it",
+                        err.msg);
     assert_lost(client, a);
     ilk_member_free(a);
 }

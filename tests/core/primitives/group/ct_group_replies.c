@@ -95,7 +95,9 @@ static void a_repeated_leave_is_judged_by_its_lease(void **state)
     (void)state;
     fixture_command(&fx, "FLUSHALL");
     assert_status(ILK_ELOST, ilk_member_leave(a, &err));
-    assert_string_equal("the member was no longer in the group", err.msg);
+    assert_string_equal("the member \"a\" was lost before: the store "
+                        "no longer has it",
+                        err.msg);
     assert_status(ILK_OK, ilk_member_join(a, NULL, 0, &err));
     proxy_cut(&between, sha_of(ILK__SCRIPT_GROUP_LEAVE), 0);
     assert_status(ILK_OK, ilk_member_leave(a, &err));

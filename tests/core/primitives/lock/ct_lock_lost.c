@@ -83,6 +83,72 @@ static void longest_hold_ends_renewal_with_a_notification(void **state)
     ilk_client_free(client);
 }
 
+/* The lease is no longer than the longest hold, for every way to begin one. */
+static void longest_hold_bounds_the_lease(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore_opts permits = {.size = sizeof permits, .max_hold_ms = 400};
+    ilk_election_opts term = {.size = sizeof term, .max_hold_ms = 400};
+    ilk_lock_opts opts = {.size = sizeof opts, .max_hold_ms = 400};
+    const void *names[] = {"short:1", "short:2"};
+    const size_t lens[] = {7, 7};
+    ilk_semaphore *semaphore;
+    ilk_election *election;
+    ilk_lock_many *many;
+    ilk_error err = {0};
+    ilk_lock *lock;
+
+    (void)state;
+    assert_status(ILK_OK,
+                  ilk_lock_open(&lock, client, "short", 5, &opts, &err));
+    assert_status(
+        ILK_OK, ilk_lock_many_open(&many, client, names, lens, 2, &opts, &err));
+    assert_status(ILK_OK, ilk_semaphore_open(&semaphore, client, "short", 5, 1,
+                                             &permits, &err));
+    assert_status(
+        ILK_OK, ilk_election_open(&election, client, "short", 5, &term, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(semaphore, 0, &err));
+    assert_status(ILK_OK, ilk_election_campaign(election, 0, &err));
+    assert_in_range(ilk_lock_remaining_ms(lock), 1, 400);
+    assert_in_range(fixture_int(&fx, "PTTL short"), 1, 400);
+    assert_in_range(fixture_int(&fx, "PTTL short:2"), 1, 400);
+    assert_in_range(ilk_semaphore_remaining_ms(semaphore), 1, 400);
+    assert_in_range(ilk_election_remaining_ms(election), 1, 400);
+    assert_int_equal(
+        0, fixture_await(&fx, "0", (int)patience(600),
+                         "EXISTS short short:1 ilk:election:{short}"));
+    assert_int_equal(0, ilk_semaphore_held(semaphore));
+    assert_status(ILK_ELOST, ilk_lock_check(lock, &err));
+    ilk_lock_free(lock);
+    ilk_lock_many_free(many);
+    ilk_semaphore_free(semaphore);
+    ilk_election_free(election);
+    ilk_client_free(client);
+}
+
+/* The same without renewal. An extend that the program asks for goes beyond it. */
+static void longest_hold_without_renewal(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock_opts opts = {
+        .size = sizeof opts, .max_hold_ms = 300, .flags = ILK_LOCK_NO_RENEW};
+    ilk_error err = {0};
+    ilk_lock *lock;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_open(&lock, client, "once", 4, &opts, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    assert_in_range(fixture_int(&fx, "PTTL once"), 1, 300);
+    assert_status(ILK_OK, ilk_lock_extend(lock, 0, &err));
+    assert_in_range(fixture_int(&fx, "PTTL once"), 1, 300);
+    assert_status(ILK_OK, ilk_lock_extend(lock, 5000, &err)); /* asked for */
+    assert_true(fixture_int(&fx, "PTTL once") > 4000);
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
 static void lease_without_renewal_runs_out(void **state)
 {
     ilk_client *client = open_client();
@@ -379,6 +445,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(longest_hold_ends_renewal_with_a_notification),
+        cmocka_unit_test(longest_hold_bounds_the_lease),
+        cmocka_unit_test(longest_hold_without_renewal),
         cmocka_unit_test(lease_without_renewal_runs_out),
         cmocka_unit_test(deleted_key_is_told),
         cmocka_unit_test(overwritten_key_is_told_and_left_alone),
