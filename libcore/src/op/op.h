@@ -29,9 +29,6 @@
 #include "redis/script.h"
 
 enum {
-    /* A wait without a deadline fails when the server has not replied for this
-     * long. */
-    ILK__CONTACT_LOST_MS = 60 * 1000,
     /* A command that may have been executed is not sent again later than this after
      * its first copy: servers remember for 60 s what they have executed, and a copy
      * may be on its way for some of them. */

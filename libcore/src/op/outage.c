@@ -65,6 +65,13 @@ int64_t ilk__outage_patience(const ilk__outage *outage,
                                                             : reply_timeout_ms);
 }
 
+int64_t ilk__outage_silence_ms(const ilk__outage *outage)
+{
+    return outage->cap_ms > 0 && outage->cap_ms < ILK__CONTACT_LOST_MS
+               ? outage->cap_ms
+               : ILK__CONTACT_LOST_MS;
+}
+
 ilk_status ilk__outage_status(ilk__outage *outage, int64_t now, ilk_error *err)
 {
     int64_t since = atomic_load(&outage->since);

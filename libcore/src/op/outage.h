@@ -20,6 +20,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* A wait without a deadline fails when the server has not replied for this long. */
+enum { ILK__CONTACT_LOST_MS = 60 * 1000 };
+
 typedef struct ilk__outage {
     int64_t wait_ms; /* how long calls without a limit try again */
     int64_t cap_ms;  /* and those with one, if that comes later; ILK__FOREVER:
@@ -43,6 +46,10 @@ void ilk__outage_end(ilk__outage *outage, int64_t now);
  * ended it. */
 int64_t ilk__outage_patience(const ilk__outage *outage,
                              int64_t reply_timeout_ms);
+
+/* How long a wait in its wait queue goes on without a reply, if its own limit is later:
+ * ILK__CONTACT_LOST_MS, or as the program has said. */
+int64_t ilk__outage_silence_ms(const ilk__outage *outage);
 
 /* ILK_OK, or the status for a call that ends in an outage, with its text. */
 ilk_status ilk__outage_status(ilk__outage *outage, int64_t now, ilk_error *err);

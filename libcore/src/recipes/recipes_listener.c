@@ -213,28 +213,37 @@ static ilk_status listen_until(ilk_items **out, ilk_listener *self,
                                int64_t deadline, ilk_error *err)
 {
     uint32_t interrupts = atomic_load(&self->handle.client->shared->interrupts);
-    int64_t contact_lost = 0;
+    const ilk__outage *outage = &self->handle.client->shared->outage;
+    const int64_t patience = outage->cap_ms < ILK__CONTACT_LOST_MS
+                                 ? outage->cap_ms
+                                 : ILK__CONTACT_LOST_MS;
+    ilk_error own = {0, ""};
+    int64_t lost_since = 0;
 
+    err = err ? err : &own;
     for (;;) {
         int64_t until = deadline;
         ilk_status st = read_messages(out, self, err);
 
+        if (st == ILK_ETIMEOUT) /* of the attempt to connect */
+            st = ilk__fail(err, ILK_ECONN, "%s", err->msg);
         if (st == ILK_ECONN) {
             int64_t now = ilk__now_ms();
 
-            contact_lost =
-                contact_lost ? contact_lost : now + ILK__CONTACT_LOST_MS;
-            if (now >= contact_lost)
+            lost_since = lost_since ? lost_since : now;
+            if (now >= ilk__sooner(deadline, lost_since + patience)) {
+                ilk__outage_tell(err, lost_since, now);
                 return st;
+            }
             until = ilk__sooner(deadline, now + ILK__LISTENER_PAUSE_MS);
         } else if (st != ILK_EAGAIN) {
             return st;
         } else {
-            contact_lost = 0;
+            lost_since = 0;
         }
         st = ilk__dedicated_conn_sleep(self->handle.client, &self->dedicated, 1,
                                        until, interrupts, 0, err);
-        if (st && (st != ILK_ETIMEOUT || until == deadline))
+        if (st && (st != ILK_ETIMEOUT || (until == deadline && !lost_since)))
             return st;
     }
 }

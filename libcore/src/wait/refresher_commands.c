@@ -203,7 +203,9 @@ static void report_failure(ilk__refresher *refresher, ilk_status status,
         refresher->failing_since = now;
     if (is_final(status))
         report_all(refresher, ILK__REPORT_GONE);
-    else if (status && now - refresher->failing_since >= ILK__CONTACT_LOST_MS)
+    else if (status
+             && now - refresher->failing_since
+                    >= ilk__outage_silence_ms(&refresher->shared->outage))
         report_all(refresher, ILK__REPORT_NO_CONTACT);
 }
 

@@ -273,7 +273,17 @@ ilk__act ilk__wait_left(ilk__op *op, int under_way, int given)
     return linger(op);
 }
 
-/* A wait without a limit has waited long enough for the server. */
+/* Whether silence ends it before its own limit. */
+static int is_out_of_patience(const ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    return op->deadline == ILK__FOREVER
+           || ilk__outage_silence_ms(&waiter->shared->outage)
+                  < ILK__CONTACT_LOST_MS;
+}
+
+/* It has waited long enough for the server. */
 static ilk_status no_contact(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -303,7 +313,7 @@ static ilk__act act_on_report(ilk__op *op)
         return granted(op, fence, began, lease);
     if (report == ILK__REPORT_SIGNAL)
         return signalled(op);
-    if (report == ILK__REPORT_NO_CONTACT && op->deadline == ILK__FOREVER)
+    if (report == ILK__REPORT_NO_CONTACT && is_out_of_patience(op))
         return withdraw(op, no_contact(op), 0);
     if (report == ILK__REPORT_NO_CONTACT) /* it has a limit of its own */
         report = ILK__REPORT_NONE;

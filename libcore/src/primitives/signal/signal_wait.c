@@ -340,13 +340,13 @@ static int is_under_way(const ilk__waiter *waiter)
            || waiter->stage == ILK__STAGE_LINGER;
 }
 
-static void run(ilk__signal_request *self, int64_t timeout_ms,
+static void run(ilk__signal_request *self, int64_t deadline,
                 ilk__request_then *then)
 {
     ilk__waiter *waiter = &self->own->wait->waiter;
 
     ilk__request_wait(&self->request, &wait_op, waiter, &waiter->parker,
-                      ilk__deadline(timeout_ms), then);
+                      deadline, then);
 }
 
 static void received_all(ilk__request *request, ilk_status status)
@@ -374,7 +374,7 @@ void ilk__signal_await(ilk__signal_request *self)
     if (wait->complete)
         received_all(&self->request, ILK_OK);
     else
-        run(self, self->timeout_ms, received_all);
+        run(self, ilk__deadline(self->timeout_ms), received_all);
 }
 
 static void waits(ilk__request *request, ilk_status status)
@@ -398,5 +398,5 @@ void ilk__signal_begin_waiting(ilk__signal_request *self)
         return;
     }
     set_listens(wait, 1);
-    run(self, signal->handle.client->opts.reply_timeout_ms, waits);
+    run(self, ilk__request_patience(&self->request), waits);
 }
