@@ -173,6 +173,10 @@ int cli_fail(ilk_status status, const ilk_error *err);
 int cli_exit_status(ilk_status status);
 /* Open the client that the command line asks for; 0 or an exit status. */
 int cli_connect(const struct cli_args *args, ilk_client **out);
+/* The same for a wait of so long, -1 for ever: a time above 0 bounds the wait for the
+   server as well, so that nothing is connected before the wait. */
+int cli_connect_to_wait(const struct cli_args *args, int64_t wait_ms,
+                        ilk_client **out);
 /* Flush standard output; the status, or CLI_OUTPUT instead of success. */
 int cli_print_done(int status);
 /* Milliseconds of a clock that never goes back. */

@@ -100,7 +100,7 @@ static int open_and_act(const struct cli_args *args, struct event *event)
     int status = cli_signals_open();
 
     if (status == CLI_OK)
-        status = cli_connect(args, &event->client);
+        status = cli_connect_to_wait(args, event->timeout_ms, &event->client);
     if (status != CLI_OK)
         return status;
     st = ilk_event_open(&event->handle, event->client, event->name.data,

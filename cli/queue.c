@@ -235,7 +235,8 @@ static int open_and_act(struct cli_queue *with, const struct verb *verb)
     int status = cli_signals_open();
 
     if (status == CLI_OK)
-        status = cli_connect(with->args, &with->client);
+        status =
+            cli_connect_to_wait(with->args, with->timeout_ms, &with->client);
     if (status != CLI_OK)
         return status;
     st = ilk_queue_open(&with->queue, with->client, with->name.data,

@@ -155,7 +155,7 @@ static int open_and_act(const struct cli_args *args, struct with *with)
     int status = cli_signals_open();
 
     if (status == CLI_OK)
-        status = cli_connect(args, &with->client);
+        status = cli_connect_to_wait(args, with->timeout_ms, &with->client);
     if (status != CLI_OK)
         return status;
     st = ilk_register_open(&with->handle, with->client, with->name.data,

@@ -113,6 +113,12 @@ int cli_fail(ilk_status status, const ilk_error *err)
 
 int cli_connect(const struct cli_args *args, ilk_client **out)
 {
+    return cli_connect_to_wait(args, 0, out);
+}
+
+int cli_connect_to_wait(const struct cli_args *args, int64_t wait_ms,
+                        ilk_client **out)
+{
     ilk_error err = {0, ""};
     ilk_client_opts opts;
     ilk_status st;
@@ -124,6 +130,8 @@ int cli_connect(const struct cli_args *args, ilk_client **out)
         cli_say("setenv: %s", strerror(errno));
         return CLI_SYSTEM;
     }
+    if (wait_ms > 0)
+        opts.flags |= ILK_CLIENT_LAZY;
     st = ilk_client_open(out, args->url, &opts, &err);
 
     /* A server that does not answer in time is one we cannot reach. */

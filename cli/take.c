@@ -77,7 +77,9 @@ int cli_hold_connect(const struct cli_args *args, struct cli_hold *hold)
 {
     int status = cli_signals_open();
 
-    return status == CLI_OK ? cli_connect(args, &hold->client) : status;
+    return status == CLI_OK
+               ? cli_connect_to_wait(args, hold->wait_ms, &hold->client)
+               : status;
 }
 
 /* Give a wait up: closing stays until nobody waits for us any more. */

@@ -124,7 +124,7 @@ static int run(struct cli_args *args)
         return args->status;
     status = cli_signals_open();
     if (status == CLI_OK)
-        status = cli_connect(args, &client);
+        status = cli_connect_to_wait(args, waiting.timeout_ms, &client);
     if (status != CLI_OK)
         return status;
     status = open_all(args, client, &waiting);
