@@ -145,6 +145,7 @@ if(ILK_HARDEN AND NOT ILK_SANITIZE AND ILK_READELF AND ILK_HAVE_FORTIFY_3
     set_tests_properties(hardening PROPERTIES LABELS ut TIMEOUT 30)
 endif()
 include(StoreTests)
+include(Outages)
 include(Fuzz)
 include(Sim)
 include(Gateway)
