@@ -81,7 +81,7 @@ class Store(abc.ABC):
 
     def waiters(self, client: interlock.Client, name: str) -> int:
         """How many clients wait for the lock, of which each waits once."""
-        return client.inspect(name).waiting
+        return client.inspect(name).waiting or 0
 
     def has_diverged(self) -> bool:
         """Whether the servers themselves have lost what they had agreed on."""

@@ -48,7 +48,7 @@ def test_readers_of_several_clients_share_and_a_writer_is_alone(
     assert client.inspect(name).readers == 2
     assert not writer.write.acquire(0)
     writing = Background(lambda: writer.write.acquire(60))
-    until_waiting(lambda: client.inspect(name).waiting, 1, "a writer that waits")
+    until_waiting(lambda: client.inspect(name).waiting or 0, 1, "a writer that waits")
 
     assert one.read.release()
     assert not one.read.acquire(0)  # the writer comes first
@@ -61,7 +61,7 @@ def test_readers_of_several_clients_share_and_a_writer_is_alone(
         Background(lambda: one.read.acquire(60)),
         Background(lambda: two.read.acquire(60)),
     ]
-    until_waiting(lambda: third.inspect(name).waiting, 2, "two readers that wait")
+    until_waiting(lambda: third.inspect(name).waiting or 0, 2, "two readers that wait")
     assert writer.write.release()
     assert all(reader.result() for reader in reading)  # both at once
     assert one.read.release() and two.read.release()

@@ -42,7 +42,7 @@ class Waiter:
 
 
 def inspected_waiters(client: interlock.Client, name: str) -> int:
-    return client.inspect(name).waiting
+    return client.inspect(name).waiting or 0
 
 
 @contextlib.contextmanager

@@ -301,7 +301,7 @@ static void name_key(const ilk__op *op, const char *text)
     if (command->argc <= first)
         return;
     ilk__fail(op->err, ILK_ETYPE, "%.*s: the key \"%.*s\" or one beside it",
-              (int)(script ? script - text : KEY_SHOWN * 2), text,
+              script ? (int)(script - text) : KEY_SHOWN * 2, text,
               (int)(command->lens[first] < KEY_SHOWN ? command->lens[first]
                                                      : KEY_SHOWN),
               command->argv[first]);

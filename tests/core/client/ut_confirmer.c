@@ -290,8 +290,7 @@ static void a_hold_that_is_gone_is_not_waited_for(void **state)
     (void)state;
     begin(0);
     turn();
-    comes("*4\r\n:%d\r\n:0\r\n:0\r\n$1\r\n-\r\n",
-          64 * 1 + ILK__CODE_LOST);
+    comes("*4\r\n:%d\r\n:0\r\n:0\r\n$1\r\n-\r\n", 64 * 1 + ILK__CODE_LOST);
     receive();
     assert_ends(0, ILK_ELOST);
 }

@@ -176,7 +176,7 @@ static ilk__act see_register(ilk__op *op, const ilk__reply *reply)
 #define READING(verb, script_, ask_, see_)                                     \
     {                                                                          \
         .name = #verb, .script = ILK__SCRIPT_##script_, .reads = 1,            \
-        .ask = ask_, .reply = see_                                             \
+        .ask = (ask_), .reply = (see_)                                         \
     }
 
 const ilk__op_type ilk__read_event =
@@ -203,13 +203,18 @@ enum {
     QUEUE_DEAD,
     QUEUE_WAITING,
     QUEUE_PUSHED,
-    QUEUE_PURGED = 10,
-    QUEUE_FACTS = sizeof queue_facts / sizeof *queue_facts,
-    QUEUE_ORDER = QUEUE_FACTS,
+    QUEUE_EXPIRED,
+    QUEUE_RETURNED,
+    QUEUE_BURIED,
+    QUEUE_PURGED,
+    QUEUE_OLDEST,
+    QUEUE_ORDER,
     QUEUE_HOLDERS,
     QUEUE_LISTED,
     QUEUE_FIRST
 };
+
+enum { QUEUE_FACTS = sizeof queue_facts / sizeof *queue_facts };
 
 /* The elements of each reservation, from QUEUE_FIRST on. */
 enum { OF_TOKEN, OF_MESSAGES, OF_LEFT, OF_ALL };

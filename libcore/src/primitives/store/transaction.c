@@ -461,11 +461,13 @@ static ilk__act was_committed(ilk__op *op, const ilk__reply *reply)
 
 /* A server that refuses a copy, or cannot be reached with it, leaves it open whether an
  * earlier one was executed. The gateway of a ring knows, and says ILK_ENOQUORUM only if none
- * was (ring/ring_store.c). */
+ * was (ring/ring_store.c). The end of a client is reported as it is for every request. */
 static ilk__act commit_failed(ilk__op *op, ilk_status status)
 {
-    return ilk__op_end(op, op->retried && status != ILK_ENOQUORUM ? ILK_EUNKNOWN
-                                                                  : status);
+    int is_open =
+        op->retried && status != ILK_ENOQUORUM && status != ILK_ECLOSED;
+
+    return ilk__op_end(op, is_open ? ILK_EUNKNOWN : status);
 }
 
 static const ilk__op_type store_commit = {.name = "store_commit",
