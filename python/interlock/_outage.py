@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The time for which a worker goes on while its server cannot be reached.
 
-A wait in C that has begun goes on for a minute by itself. One that begins while
-connections are refused fails at once, and the worker would fail at its next message.
-So the worker repeats the request until its own minute is over.
+A wait in C goes on for a minute by itself, unless the client's ``outage_timeout`` ends
+it sooner. A worker has no use for such an end at its next message, so it repeats the
+request until its own minute is over.
 """
 
 from __future__ import annotations

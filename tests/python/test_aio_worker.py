@@ -214,7 +214,7 @@ async def test_a_worker_bears_that_the_server_is_away(own_server, name, monkeypa
         await anyio.to_thread.run_sync(own_server.start)
         await queue.push(aio.task("work", 1))
 
-    async with aio.connect(own_server.unix_url) as client:
+    async with aio.connect(own_server.unix_url, outage_timeout=0.2) as client:
         queue = client.queue(name)
         await queue.push(aio.task("work", 0))
         worker = aio.Worker(client, name, {"work": work}, lease=0.3)

@@ -56,7 +56,7 @@ def test_what_belongs_to_its_process_is_neither_pickled_nor_copied(client, name)
     batch = queue.reserve_many(1)
     refuses_copies(batch)
     refuses_copies(batch[0])
-    refuses_copies(interlock.Worker(client, name, print))
+    refuses_copies(interlock.Worker(client, name, {"print": print}))
     refuses_copies(client.group(name).join("a"))
 
 

@@ -93,6 +93,7 @@ ALLOWED = (
     interlock.NotOwnedError,
     interlock.CancelledError,
     interlock.LostError,
+    interlock.ConnectionError,  # no reply within the 0.01 s of a try
 )
 
 

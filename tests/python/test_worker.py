@@ -239,7 +239,7 @@ def outage(own_server, name):
             outcome.append(error)
 
     began = threading.Event()
-    with interlock.connect(own_server.unix_url) as client:
+    with interlock.connect(own_server.unix_url, outage_timeout=0.2) as client:
         client.queue(name).push(task("work", 0))
         worker = Worker(client, name, {"work": work})
         thread = threading.Thread(target=run)
