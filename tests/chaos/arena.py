@@ -242,8 +242,8 @@ class Arena:
                 while True:
                     count += 1
                     op = f"drain.{count}"
-                    writer.line("b", op, "reserve", "queue", name, wait=0.1)
-                    job = queue.reserve(0.1, 60)
+                    writer.line("b", op, "reserve", "queue", name, wait=2)
+                    job = queue.reserve(2, 60)
                     if job is None:
                         writer.line("e", op, "no")
                         info = queue.inspect()

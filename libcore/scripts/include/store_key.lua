@@ -11,14 +11,6 @@ local function read_key(key)
   return tonumber(field[1] or 0) or 0, field[2] or "", tonumber(at), id
 end
 
--- The rest of the reply to a reader or writer that meets an intent: how long ago it was written,
--- in ms, and the keys of its transaction ('' where an older version has written it).
-local function about_intent(store, id, now)
-  local text = redis.call("HGET", store, "intents:" .. id) or ""
-  local at, keys = string.match(text, "^(%d+) (.*)$")
-  return math.max(0, math.floor((now - (tonumber(at) or now)) / 1000)), keys or ""
-end
-
 -- The greatest timestamp of the versions, and its digits, 16 at most; nil without one.
 local function newest(versions)
   local digits_of = string.match(string.sub(versions, -17), "%d+$")

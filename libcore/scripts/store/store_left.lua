@@ -8,7 +8,6 @@
 -- returns {STATE, id, keys of the whole transaction}; both '' when there is none
 -- Read-only: a missing reply can be ignored.
 --@include now
---@include store
 
 local LEFT_US = 120000000
 local MOST = 1000

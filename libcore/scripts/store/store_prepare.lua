@@ -23,6 +23,7 @@
 --@include store_timestamp
 --@include store_check
 --@include store_found
+--@include store_intent
 
 local store, done = unpack(KEYS)
 local id, at, above = ARGV[1], number_at(2, 0), number_at(4, 0)

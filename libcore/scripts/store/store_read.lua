@@ -20,6 +20,7 @@
 --@include replicate_effects
 --@include store_timestamp
 --@include store_key
+--@include store_intent
 
 -- As newest(), of the versions that are not above `at`.
 local function newest_until(versions, at)
