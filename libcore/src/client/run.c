@@ -227,10 +227,10 @@ ilk_status ilk__request_run(ilk__request *request, ilk_client *client,
     if (st)
         return st;
     request->client = client;
-    if (client) { /* else begin() refuses */
+    if (client) /* else begin() refuses */
         request->reply_timeout_ms = client->opts.reply_timeout_ms;
+    if (client && client->shared) /* there is none after a reopening that failed */
         request->outage = &client->shared->outage;
-    }
     request->op = &op;
     request->err = err ? err : &own;
     begin(request);

@@ -26,16 +26,17 @@ int ilk__text_equals(ilk__span s, const char *text)
 
 int64_t ilk__text_number(ilk__span s, int64_t max)
 {
-    int64_t n = 0;
+    int64_t n = 0, digit;
 
     if (s.len == 0)
         return -1;
     for (size_t i = 0; i < s.len; i++) {
         if (s.at[i] < '0' || s.at[i] > '9')
             return -1;
-        n = n * 10 + (s.at[i] - '0');
-        if (n > max)
+        digit = s.at[i] - '0';
+        if (digit > max || n > (max - digit) / 10)
             return -1;
+        n = n * 10 + digit;
     }
     return n;
 }

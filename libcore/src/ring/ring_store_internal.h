@@ -60,6 +60,7 @@ struct ilk__store_request {
     int64_t at; /* its timestamp; 0: none yet */
     ilk__buf *keys;
     size_t key_count;
+    ilk__buf all_keys; /* as the scripts have them; while a command has them */
     ilk__store_part parts[ILK__RING_SERVERS];
     size_t part_count;
     ilk__store_part **owners; /* of the keys */

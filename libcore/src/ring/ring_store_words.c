@@ -145,6 +145,7 @@ void ilk__store_free_words(ilk__store_request *one)
     ilk__free(one->keys);
     ilk__free(one->owners);
     ilk__buf_free(&one->other_keys);
+    ilk__buf_free(&one->all_keys);
     ilk__buf_free(&one->store);
     ilk__buf_free(&one->done);
 }
@@ -204,25 +205,26 @@ static ilk__bytes *keys_of(const ilk__store_request *one,
     return keys;
 }
 
-/* As scripts/include/store.lua has them. */
-static void add_all_keys(ilk__command *command, const ilk__store_request *one)
+/* Add them as scripts/include/store.lua has them. The command refers to the text, which
+ * the request keeps. */
+static void add_all_keys(ilk__command *command, ilk__store_request *one)
 {
-    ilk__buf text = {0};
+    ilk__buf *text = &one->all_keys;
     int failed = 0;
 
+    ilk__buf_free(text);
     for (size_t i = 0; i < one->key_count; i++) {
         const ilk__bytes key = bytes_of(&one->keys[i]);
         char number[24];
         const int len = snprintf(number, sizeof number, "%zu:", key.len);
 
-        failed |= ilk__buf_add(&text, number, (size_t)len)
-                  || ilk__buf_add(&text, key.data, key.len);
+        failed |= ilk__buf_add(text, number, (size_t)len)
+                  || ilk__buf_add(text, key.data, key.len);
     }
     if (failed)
         ilk__command_add_str(command, ""); /* each key is then ended alone */
     else
-        ilk__command_add(command, ilk__buf_data(&text), ilk__buf_len(&text));
-    ilk__buf_free(&text);
+        ilk__command_add(command, ilk__buf_data(text), ilk__buf_len(text));
 }
 
 int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
