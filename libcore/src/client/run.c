@@ -229,7 +229,8 @@ ilk_status ilk__request_run(ilk__request *request, ilk_client *client,
     request->client = client;
     if (client) /* else begin() refuses */
         request->reply_timeout_ms = client->opts.reply_timeout_ms;
-    if (client && client->shared) /* there is none after a reopening that failed */
+    if (client
+        && client->shared) /* there is none after a reopening that failed */
         request->outage = &client->shared->outage;
     request->op = &op;
     request->err = err ? err : &own;
