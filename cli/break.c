@@ -2,19 +2,26 @@
 /*
  * break.c -- `interlock break`: take away what somebody holds.
  *
- * A lock or the term of a leader is broken by one command. The permits of a semaphore are taken over
- * under the token of each holder and released, so its waiters get them. The
- * open round of a barrier is broken for all who wait in it.
+ * A lock or the term of a leader is broken by one command. The permits of a
+ * semaphore are taken over under the token of each holder and released, so its
+ * waiters get them. The open round of a barrier is broken for all who wait in it.
+ *
+ * A lock lies at its bare name, where a program may have data of its own. So
+ * what looks like no lock of a library is deleted with --foreign only.
  */
 #include "cli.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { KEY_TOKEN = CLI_KEY, KEY_KIND };
+enum { KEY_TOKEN = CLI_KEY, KEY_KIND, KEY_FOREIGN };
 
 static const struct cli_option options[] = {
     {"kind", "KIND", "lock, semaphore, election, barrier", KEY_KIND, 0},
     {"token", "TOKEN", "only what is held under this token", KEY_TOKEN, 0},
+    {"foreign", NULL, "also delete a value that is no lock we know",
+     KEY_FOREIGN, 0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
     CLI_OPTION_QUIET,
@@ -28,12 +35,88 @@ struct breaking {
     ilk_client *client;
     struct cli_bytes name;
     const char *token; /* NULL: anybody's */
+    int foreign;
 };
 
 /* ---- how each kind is broken -------------------------------------------- */
 
+static size_t count_of(const char *text, const char *characters)
+{
+    return strspn(text, characters);
+}
+
+static int is_uuid(const char *text)
+{
+    return count_of(text, "0123456789abcdefABCDEF-") == 36 && text[8] == '-'
+           && text[13] == '-' && text[18] == '-' && text[23] == '-';
+}
+
+/* The values of redis-py and node-redlock; redsync and python-redis-lock;
+   redlock-rb; redlock-py. docs/interop.md has them. */
+static int is_token_of_a_library(const char *text)
+{
+    static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs"
+                                 "tuvwxyz0123456789+/-_";
+    const size_t len = strlen(text), letters = count_of(text, base64);
+
+    return (len == 32 && count_of(text, "0123456789abcdef") == 32)
+           || (len == 24 && letters == 22 && strcmp(text + 22, "==") == 0)
+           || (len == 22 && letters == 22) || (len == 36 && is_uuid(text));
+}
+
+/* A Redisson holder: a UUID and the number of a thread. */
+static int is_redisson_holder(const char *text)
+{
+    return strlen(text) > 37 && is_uuid(text) && text[36] == ':'
+           && count_of(text + 37, "0123456789") == strlen(text + 37);
+}
+
+/* Whether a lock's value is that of a library. A library's lock has an expiry. */
+static int is_lock(const ilk_info *info)
+{
+    const char *token = ilk_info_holder_token(info, 0);
+
+    switch (ilk_info_get_state(info)) {
+    case ILK_INFO_FOREIGN:
+        return token && ilk_info_ttl_ms(info) >= 0
+               && is_token_of_a_library(token);
+    case ILK_INFO_REDISSON:
+        return token && ilk_info_ttl_ms(info) >= 0 && is_redisson_holder(token);
+    default: return 1;
+    }
+}
+
+static ilk_status refuse_data(const ilk_info *info, ilk_error *err)
+{
+    const char *token = ilk_info_holder_token(info, 0);
+    char *shown = cli_text(token ? token : "", token ? strlen(token) : 0);
+
+    snprintf(err->msg, sizeof err->msg,
+             "the key has \"%.60s\", which is no lock of ours or of a library "
+             "that we know; --foreign deletes it",
+             shown ? shown : "");
+    free(shown);
+    return ILK_ETYPE;
+}
+
+static ilk_status check_that_it_is_a_lock(struct breaking *with, ilk_error *err)
+{
+    ilk_info *info = NULL;
+    ilk_status st =
+        ilk_inspect(&info, with->client, with->name.data, with->name.len, err);
+
+    if (st == ILK_OK && !is_lock(info))
+        st = refuse_data(info, err);
+    ilk_info_free(info);
+    return st;
+}
+
 static ilk_status break_lock(struct breaking *with, ilk_error *err)
 {
+    ilk_status st = with->foreign ? ILK_OK : check_that_it_is_a_lock(with, err);
+
+    if (st != ILK_OK)
+        return st;
     return ilk_lock_break(with->client, with->name.data, with->name.len,
                           with->token, with->token ? strlen(with->token) : 0,
                           err);
@@ -230,6 +313,10 @@ static int run(struct cli_args *args)
             with.token = value;
             continue;
         }
+        if (key == KEY_FOREIGN) {
+            with.foreign = 1;
+            continue;
+        }
         kind = find(value);
         if (!kind)
             return cli_usage(args,
@@ -258,7 +345,10 @@ const struct cli_command cli_break = {
         "Of a semaphore the first 100 holders lose their permits, of a\n"
         "barrier the open round is broken. Of an election the term ends,\n"
         "and the first candidate leads. Without --kind the only kind as\n"
-        "which NAME is held is broken; status 64 when there are several.\n",
+        "which NAME is held is broken; status 64 when there are several.\n"
+        "The key of a lock is its NAME. What lies there and looks like no\n"
+        "lock of ours or of a library that we know is left alone, with\n"
+        "status 65, unless --foreign is given.\n",
     .options = options,
     .run = run,
 };

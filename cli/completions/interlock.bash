@@ -37,7 +37,10 @@ _interlock_options() {
         ;;
     inspect) echo --kind --json --hex --quiet --url --url-file --help ;;
     ls) echo --kind --held --quiet --json --url --url-file --help ;;
-    break) echo --kind --token --json --hex --quiet --url --url-file --help ;;
+    break)
+        echo --kind --token --foreign --json --hex --quiet --url --url-file \
+            --help
+        ;;
     demo)
         echo --processes --items --no-lock --lease --think --json --quiet \
             --url --url-file --help

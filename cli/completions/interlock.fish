@@ -49,6 +49,7 @@ complete -c interlock -n '__interlock_for lock semaphore elect signal event grou
 complete -c interlock -n '__interlock_for lock semaphore elect wait signal event group register kv queue inspect ls break demo server quorum ring version' -l json -d 'Print JSON'
 complete -c interlock -n '__interlock_for break' -l kind -x -a 'lock semaphore election barrier' -d 'What NAME is'
 complete -c interlock -n '__interlock_for break' -l token -x -d 'Only under this token'
+complete -c interlock -n '__interlock_for break' -l foreign -d 'Also a value that is no lock'
 complete -c interlock -n '__interlock_for demo' -l processes -x -d 'How many sellers'
 complete -c interlock -n '__interlock_for demo' -l items -x -d 'How many items'
 complete -c interlock -n '__interlock_for demo' -l no-lock -d 'Without lock and fence'

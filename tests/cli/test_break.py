@@ -128,3 +128,42 @@ def test_what_nobody_holds_is_1(shell, name, kind):
 )  # fmt: skip
 def test_bad_words_are_usage(shell, args):
     assert shell.run("break", *args).returncode == 64
+
+
+@pytest.mark.parametrize(
+    "set_it",
+    [
+        ("SET", "{}", "999"),
+        ("SET", "{}", "999", "PX", "60000"),
+        ("SET", "{}", "0123456789abcdef0123456789abcdef"),
+        ("HSET", "{}", "price", "7"),
+    ],
+)
+def test_data_of_a_program_is_left_alone(shell, server, name, set_it):
+    server.call(*(word.format(name) for word in set_it))
+    before = server.call("DUMP", name)
+
+    for words in ((), ("--kind", "lock")):
+        done = shell.run("break", name, *words)
+        assert done.returncode == 65
+        assert b"which is no lock of ours or of a library" in done.stderr
+        assert server.call("DUMP", name) == before
+
+    assert shell.run("break", name, "--foreign").returncode == 0
+    assert server.call("EXISTS", name) == 0
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "0123456789abcdef0123456789abcdef",
+        "MDEyMzQ1Njc4OWFiY2RlZg==",
+        "4f5a1c9e-1111-4222-8333-0123456789ab",
+        "abcdefghijklmnopqrstuv",
+    ],
+)
+def test_locks_of_libraries_are_broken(shell, server, name, token):
+    server.call("SET", name, token, "PX", "60000")
+
+    assert shell.run("break", name).returncode == 0
+    assert server.call("EXISTS", name) == 0
