@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What a transaction over several servers has left at one of them.
+-- The intents that a transaction over several servers has left at one of them.
 
 -- The rest of the reply to a reader or writer that meets an intent: how long ago it was written,
 -- in ms, and the keys of its transaction ('' where an older version has written it).
