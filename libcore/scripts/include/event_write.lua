@@ -11,11 +11,12 @@ local function write_event(key, last, now, set, data, ttl)
   local generation = math.max(last + 1, now)
   local ends = ttl > 0 and math.floor(now / 1000) + ttl or 0
   local text = string.format("%.0f", generation)
-  redis.call("HSET", key, "generation", text, "set", set,
-    "until", string.format("%.0f", ends), "data", data)
+  local fields = { "generation", text, "set", set, "until", string.format("%.0f", ends),
+    "data", data }
   if set == 1 then
-    redis.call("HSET", key, "set_at", text)
+    fields[9], fields[10] = "set_at", text
   end
+  redis.call("HSET", key, unpack(fields))
   if set == 1 and ttl == 0 then
     redis.call("PERSIST", key)
   else

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT = 2.0  # seconds, the default of the core
 START_TIMEOUT = 10.0  # the same for an embedded server, which may have to be started
-UNITS = {"ms": 0.001, "s": 1, "m": 60}  # of `outage` in a URL
+UNITS: dict[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0}  # of `outage` in a URL
 
 
 def connect_limit(url: str, given: Seconds | None, outage: Seconds | None) -> Seconds:
