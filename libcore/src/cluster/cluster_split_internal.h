@@ -25,6 +25,7 @@
 #include "cluster_internal.h"
 
 #include "base/buf.h"
+#include "wait/loss.h"
 
 typedef struct ilk__cluster_split ilk__cluster_split;
 typedef struct ilk__cluster_part ilk__cluster_part;
@@ -91,6 +92,8 @@ struct ilk__cluster_split {
     struct ilk__cluster_lost {
         int64_t names, born, broken;
     } lost; /* from many_release */
+    ilk__evidence
+        evidence; /* from many_extend: of the first part that was lost */
 };
 
 /* A step to some of the parts: begin it, add its commands, which are sent at once,

@@ -38,6 +38,8 @@ static void extended(ilk__cluster_part *part, const ilk__reply *reply)
     ilk__cluster_split *split = part->split;
 
     if (ilk__script_code(reply) != ILK__CODE_HELD) {
+        if (!split->is_refused)
+            ilk__evidence_read(&split->evidence, reply);
         split->is_refused = 1;
         return;
     }
@@ -50,8 +52,9 @@ static void extended(ilk__cluster_part *part, const ilk__reply *reply)
 static void all_extended(ilk__cluster_split *split)
 {
     if (split->is_refused)
-        ilk__cluster_split_reply(split, ILK__CODE_LOST, "iis", (int64_t)0,
-                                 (int64_t)0, ILK__NO_RECORD);
+        ilk__cluster_split_reply(split, ILK__CODE_LOST, "iis",
+                                 split->evidence.born, split->evidence.broken,
+                                 split->evidence.by);
     else
         ilk__cluster_split_reply(split, ILK__CODE_HELD, "iii", split->least,
                                  split->most, split->now);

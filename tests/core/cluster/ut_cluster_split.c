@@ -492,7 +492,7 @@ static void a_lease_that_ends_meanwhile_is_a_busy_name(void **state)
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 20 900");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 30 900");
     answer(expect_part(LOCK, "many_extend {b}: t 9000 1 30"), ILK__CODE_LOST,
-           "");
+           "40 0 '");
     answer(expect_part(LOCK, "many_release {a}: t 5000 64 6000"),
            ILK__CODE_RELEASED, "0 0");
     answer(expect_part(LOCK, "many_release {b}: t 5000 64 6000"),
@@ -505,8 +505,12 @@ static void one_lost_name_makes_a_renewal_lost(void **state)
     (void)state;
     begin(ILK__SCRIPT_MANY_EXTEND, LOCK, "a b", "t 9000 1 30");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 30 900");
-    answer(next_part(LOCK), ILK__CODE_LOST, "");
-    assert_replied(array(ILK__CODE_LOST, ""));
+    answer(next_part(LOCK), ILK__CODE_LOST, "40 -1 'web-1:4312");
+    assert_replied(array(ILK__CODE_LOST, "40 -1 'web-1:4312"));
+    begin(ILK__SCRIPT_MANY_EXTEND, LOCK, "a b", "t 9000 1 30");
+    answer(next_part(LOCK), ILK__CODE_LOST, "40 31 'web-1:4312");
+    answer(next_part(LOCK), ILK__CODE_LOST, "0 0 '");
+    assert_replied(array(ILK__CODE_LOST, "40 31 'web-1:4312"));
     begin(ILK__SCRIPT_MANY_EXTEND, LOCK, "a b", "t 9000 1 30");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 30 900");
     answer(next_part(LOCK), ILK__CODE_HELD, "8000 31 900");
