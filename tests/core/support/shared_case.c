@@ -109,8 +109,9 @@ const char *taker_asks(const taker *t, int queued)
 
     put_keys(keys, t);
     snprintf(text, sizeof text,
-             "lock_acquire %s %s %" PRId64 " me %" PRId64 " %.*s %s%s", keys,
-             ilk__waiter_token(&t->waiter), t->waiter.lease_ms, t->waiter.floor,
+             "lock_acquire %s %s %" PRId64 " %s me %" PRId64 " %.*s %s%s", keys,
+             ilk__waiter_token(&t->waiter), t->waiter.lease_ms,
+             shared.client_id, t->waiter.floor,
              queued ? (int)t->waiter.entry_len : 2,
              queued ? t->waiter.entry : "''", shared.client_id,
              t->wait_queue.barge ? " 1" : "");
