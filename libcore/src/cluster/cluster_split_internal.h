@@ -92,8 +92,8 @@ struct ilk__cluster_split {
     struct ilk__cluster_lost {
         int64_t names, born, broken;
     } lost; /* from many_release */
-    ilk__evidence
-        evidence; /* from many_extend: of the first part that was lost */
+    /* from many_extend: of the first part that was lost */
+    ilk__evidence evidence;
 };
 
 /* A step to some of the parts: begin it, add its commands, which are sent at once,
