@@ -233,6 +233,9 @@ static void commands_sent_before_the_close_are_executed(void **state)
 
 enum { HELD = 16 * 1024, LOST = 6 }; /* the code of the replies */
 
+#define NO_EVIDENCE "\r\n:0\r\n:0\r\n$0\r\n\r\n"
+#define IS_LOST "*4\r\n:70" NO_EVIDENCE
+
 /* Requests have their replies when they are released, the last one first. */
 static struct {
     pthread_mutex_t mutex;
@@ -261,7 +264,8 @@ static ilk_status open_held(void **out, ilk__gateway *gateway,
 static void reply_to_all(void)
 {
     while (held.count)
-        ilk__gateway_reply(held.requests[--held.count], LOST, "");
+        ilk__gateway_reply(held.requests[--held.count], LOST, "iis", INT64_C(0),
+                           INT64_C(0), "");
 }
 
 static void close_held(void *self)
@@ -380,7 +384,7 @@ static void receive_extended(const wire *self, int count)
     for (int i = 0; i < count; i++) {
         char text[64];
 
-        snprintf(text, sizeof text, "*1\r\n:%d\r\n", i * 64 + LOST);
+        snprintf(text, sizeof text, "*4\r\n:%d" NO_EVIDENCE, i * 64 + LOST);
         wire_receives(self, text);
     }
 }
@@ -419,7 +423,7 @@ static void even_there_a_token_s_requests_come_one_after_another(void **state)
     fixture_sleep_ms(50);
     assert_int_equal(called(), 1);
     release(&self);
-    wire_receives(&self, "*1\r\n:70\r\n*1\r\n:70\r\n*1\r\n:70\r\n+PONG\r\n");
+    wire_receives(&self, IS_LOST IS_LOST IS_LOST "+PONG\r\n");
     assert_int_equal(called(), 3);
     wire_close(&self);
 }
@@ -441,7 +445,7 @@ static void members_of_a_group_wait_for_their_own_requests_only(void **state)
     fixture_sleep_ms(50);
     assert_int_equal(called(), 2);
     release(&self);
-    wire_receives(&self, "*1\r\n:70\r\n*1\r\n:70\r\n*1\r\n:70\r\n+PONG\r\n");
+    wire_receives(&self, IS_LOST IS_LOST IS_LOST "+PONG\r\n");
     assert_int_equal(called(), 3);
     wire_close(&self);
     held_backend.keeps_order = 1;
@@ -613,7 +617,7 @@ static void a_message_comes_after_the_confirmation(void **state)
         snprintf(text, sizeof text,
                  "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
                  "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n"
-                 "*1\r\n:%d\r\n",
+                 "*4\r\n:%d" NO_EVIDENCE,
                  i * 64 + LOST);
         wire_receives(&self, text);
         wire_put(&self, "*2\r\n$11\r\nUNSUBSCRIBE\r\n$1\r\nc\r\n");
