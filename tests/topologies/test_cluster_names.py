@@ -71,6 +71,20 @@ def test_names_without_a_slot_are_refused_with_the_reason(
         assert lock.held
 
 
+def test_a_hold_of_names_of_all_nodes_tells_who_broke_one(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    names = names_of_all_nodes(nodes, "broken")
+    many = client.lock_many(names, ttl=3)
+    assert many.acquire(5)
+    with interlock.connect(nodes.url()) as other:
+        assert other.break_lock(names[1])
+    assert not many.extend()
+    by = f"broken by {socket.gethostname()}:{os.getpid()}"
+    with pytest.raises(interlock.LostError, match=by):
+        many.check()
+
+
 def test_a_list_has_the_names_of_all_nodes(
     nodes: Cluster, client: interlock.Client
 ) -> None:
