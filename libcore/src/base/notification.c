@@ -102,7 +102,7 @@ void ilk__notifications_push(ilk__notifications *queue,
     pthread_mutex_lock(&queue->mutex);
     if ((notification = find(queue, kind, id)) != NULL) {
         notification->status = status;
-        notification->cause = cause;
+        notification->cause = (int32_t)cause;
     } else if (grow(queue) == 0) {
         queue->count++;
         *at(queue, queue->count - 1) =
