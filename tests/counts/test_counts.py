@@ -28,8 +28,9 @@ RECORDED = Path(__file__).with_name("recorded.json")
 TIMES = 400
 PAIRS = 400
 SLACK = {"server": 1.03, "client": 1.10}
-CLIENT = "c" * 22
-WHO = "host:1234:worker"
+CLIENT = "c" * 16
+LABEL = "host:1234:worker"
+WHO = f"{CLIENT} {LABEL}"
 
 
 def key(kind, name):
@@ -83,7 +84,7 @@ def works(call, server):
     lines = iter(range(1, 10**6))
 
     def acquire(pipeline, keys, number, waits=False):
-        entry = f"1 x {CLIENT} x{number}.secretsecret {token(number)} 30000 1 {WHO}"
+        entry = f"1 x {CLIENT} x{number}.secretsecret {token(number)} 30000 1 {LABEL}"
         call(pipeline, "lock_acquire", keys, token(number), 30000, WHO, 0,
              entry if waits else "", CLIENT)  # fmt: skip
 
