@@ -13,7 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SOON_MS = 5000 };
+enum {
+    SOON_MS = 5000,
+    IDLE_MS = 100 /* a connection is made in this time */
+};
 
 static ilk_lock *lock;
 
@@ -85,7 +88,7 @@ static ilk_status wait_and_get(ilk_error *err)
 
 static ilk_status wait_in_vain(ilk_error *err)
 {
-    return ilk_lock_acquire(lock, 10, err);
+    return ilk_lock_acquire(lock, IDLE_MS, err);
 }
 
 static ilk_status release_unconfirmed(ilk_error *err)

@@ -10,7 +10,7 @@
 
 enum {
     SOON_MS = 5000,
-    IDLE_MS = 60 /* nothing comes, and a connection is made in this time */
+    IDLE_MS = 150 /* nothing comes, and a connection is made in this time */
 };
 
 /* ---- scenes ------------------------------------------------------------- */

@@ -57,7 +57,7 @@ static void held_by_others(void)
 
 static ilk_status wait_in_vain(ilk_error *err)
 {
-    return acquire(10, err);
+    return acquire(100, err); /* a connection is made in this time */
 }
 
 static ilk_status be_cancelled(ilk_error *err)
