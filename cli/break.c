@@ -113,7 +113,9 @@ static ilk_status check_that_it_is_a_lock(struct breaking *with, ilk_error *err)
 
 static ilk_status break_lock(struct breaking *with, ilk_error *err)
 {
-    ilk_status st = with->foreign ? ILK_OK : check_that_it_is_a_lock(with, err);
+    ilk_status st = with->foreign || with->token
+                        ? ILK_OK
+                        : check_that_it_is_a_lock(with, err);
 
     if (st != ILK_OK)
         return st;

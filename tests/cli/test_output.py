@@ -271,7 +271,7 @@ def test_ls_goes_on_past_a_key_that_is_no_lock(shell, server, name):
 
 
 def test_break_takes_the_lock_away(shell, server, name):
-    server.call("SET", name, "somebody")
+    server.call("SET", name, "0123456789abcdef" * 2, "PX", "60000")
 
     done = shell.run("break", name)
 

@@ -349,11 +349,13 @@ static void a_try_after_a_wait_that_ended_gets_a_free_row(void **state)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock(a, "try"), *two = open_lock(b, "try");
+    ilk_status st;
 
     (void)state;
     for (int i = 0; i < 40; i++) {
         take(one, 0);
-        assert_status(ILK_ETIMEOUT, ilk_lock_acquire(two, 5 + i % 8, &err));
+        st = ilk_lock_acquire(two, 5 + i % 8, &err);
+        assert_true(st == ILK_ETIMEOUT || st == ILK_ECONN); /* no reply yet */
         give(one);
         take(two, 0);
         give(two);
@@ -1113,7 +1115,7 @@ static void a_reply_time_below_that_of_a_row_keeps_the_session(void **state)
     ilk_status st;
 
     (void)state;
-    snprintf(url, sizeof url, "%s?reply_timeout_ms=800", db.url);
+    snprintf(url, sizeof url, "%s?reply_timeout_ms=800&outage=20s", db.url);
     a = open_client_at(url);
     steady = open_lock_with(a, "steady", 6000, 0);
     one = open_lock(a, "locked soon");

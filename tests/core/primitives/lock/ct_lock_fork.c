@@ -32,9 +32,9 @@ static void open_family(family *f)
                                              2, NULL, &err));
     assert_status(ILK_OK, ilk_lock_acquire(f->held, 0, &err));
     assert_status(ILK_OK, ilk_lock_many_acquire(f->many, 0, &err));
-    fixture_command(&fx, "SET idle x PX 60");
+    fixture_command(&fx, "SET idle x PX 520");
     assert_status(ILK_ETIMEOUT,
-                  ilk_lock_acquire(f->idle, 10, &err)); /* inbox */
+                  ilk_lock_acquire(f->idle, 500, &err)); /* inbox */
 }
 
 static void free_family(family *f)
