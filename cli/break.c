@@ -11,7 +11,6 @@
  */
 #include "cli.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,14 +39,9 @@ struct breaking {
 
 /* ---- how each kind is broken -------------------------------------------- */
 
-static size_t count_of(const char *text, const char *characters)
-{
-    return strspn(text, characters);
-}
-
 static int is_uuid(const char *text)
 {
-    return count_of(text, "0123456789abcdefABCDEF-") == 36 && text[8] == '-'
+    return strspn(text, "0123456789abcdefABCDEF-") == 36 && text[8] == '-'
            && text[13] == '-' && text[18] == '-' && text[23] == '-';
 }
 
@@ -57,9 +51,9 @@ static int is_token_of_a_library(const char *text)
 {
     static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs"
                                  "tuvwxyz0123456789+/-_";
-    const size_t len = strlen(text), letters = count_of(text, base64);
+    const size_t len = strlen(text), letters = strspn(text, base64);
 
-    return (len == 32 && count_of(text, "0123456789abcdef") == 32)
+    return (len == 32 && strspn(text, "0123456789abcdef") == 32)
            || (len == 24 && letters == 22 && strcmp(text + 22, "==") == 0)
            || (len == 22 && letters == 22) || (len == 36 && is_uuid(text));
 }
@@ -68,7 +62,7 @@ static int is_token_of_a_library(const char *text)
 static int is_redisson_holder(const char *text)
 {
     return strlen(text) > 37 && is_uuid(text) && text[36] == ':'
-           && count_of(text + 37, "0123456789") == strlen(text + 37);
+           && strspn(text + 37, "0123456789") == strlen(text + 37);
 }
 
 /* Whether a lock's value is that of a library. A library's lock has an expiry. */
