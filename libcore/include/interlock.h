@@ -16,7 +16,7 @@
  *   code ILK_OK and no text.
  * - Names and payloads are bytes: a pointer and a length, any content.
  * - Times are int64_t milliseconds. A timeout of -1 waits for ever, 0 tries
- *   once.
+ *   once. A wait of less than 500 leaves the server 500 for its first reply.
  * - Most functions that may wait have a non-blocking form whose name ends in
  *   `_start`; op.h lists those that have none.
  * - Threads: "any thread" may be called from several threads at once; "one

@@ -109,6 +109,8 @@ static void plan_connecting(ilk__op *op)
     int64_t since = op->away_since;
 
     op->pauses_until = op->deadline;
+    if (op->retries_until)
+        op->pauses_until = op->retries_until > op->now ? op->retries_until : 0;
     if (op->persist_ms == ILK__FOREVER)
         return;
     if (!since && op->outage)
@@ -198,7 +200,7 @@ static int needs_memory(const ilk__op_type *type)
 /* When to stop retrying. */
 static int64_t limit_of(const ilk__op *op)
 {
-    int64_t limit = op->deadline;
+    int64_t limit = op->retries_until ? op->retries_until : op->deadline;
 
     if (limit == ILK__FOREVER)
         limit = op->contact_at + ILK__CONTACT_LOST_MS;

@@ -93,6 +93,7 @@ struct ilk__op {
     int script;            /* of this command: the type's, or set by ask */
     ilk__command command;  /* SEND, SEND_ONLY */
     int64_t deadline;      /* of the whole operation; no retries after it */
+    int64_t retries_until; /* if not 0: nor after this, which is sooner */
     int64_t wake_at;       /* SLEEP */
     int64_t now;           /* time of the last input */
     int64_t sent_at;       /* just before the last copy was sent */

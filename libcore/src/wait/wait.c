@@ -18,11 +18,12 @@
 #include "refresher.h"
 
 enum {
-    /* The server may send a signal as soon as the entry is queued, and the wait
-     * can LEAVE in order only after the reply to ENQUEUE. The reply to a
+    /* TRY and ENQUEUE have at least this long for one attempt and its reply, even
+     * past the caller's deadline: less time says nothing about the server. Also,
+     * the server may send a signal as soon as the entry is queued, and the wait
+     * can LEAVE in order only after the reply to ENQUEUE; and the reply to a
      * command that is sent only once may carry a queue message that is nowhere
-     * else any more. So these replies are awaited for at least this long, even
-     * past the caller's deadline. */
+     * else any more. */
     PLACE_MS = 500,
     SILENCE_MS = 500, /* a refresh without a reply for so long is an outage */
     LEAVE_MS = 1000,  /* how long to wait for the reply to LEAVE */
@@ -55,22 +56,15 @@ static ilk__act finish(ilk__op *op, ilk_status status)
     return ilk__op_end(op, status);
 }
 
-static int needs_reply(const ilk__op *op)
-{
-    const ilk__waiter *waiter = op->subject;
-
-    return op->type->only_once
-           || (waiter->stage == ILK__STAGE_ENQUEUE
-               && waiter->wait_queue->asks_to_leave);
-}
-
 static ilk__act ask(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
 
     waiter->until = op->deadline;
-    if (needs_reply(op) && op->deadline < op->now + PLACE_MS)
+    if (op->deadline < op->now + PLACE_MS) {
+        op->retries_until = op->deadline;
         op->deadline = op->now + PLACE_MS;
+    }
     return ilk__op_ask(op);
 }
 
@@ -94,6 +88,7 @@ static void was_answered(ilk__op *op)
 
     if (waiter->stage == ILK__STAGE_TRY || waiter->stage == ILK__STAGE_ENQUEUE)
         op->deadline = waiter->until;
+    op->retries_until = 0;
 }
 
 /*
@@ -111,6 +106,7 @@ static ilk__act withdraw(ilk__op *op, ilk_status end_status, int rejoin)
     ilk__ensured *ensured = NULL;
 
     ilk__waiter_leave(waiter);
+    op->retries_until = 0;
     waiter->stage = ILK__STAGE_CANCEL;
     waiter->end_status = end_status;
     waiter->rejoin = rejoin;
@@ -236,6 +232,7 @@ static ilk__act leave(ilk__op *op, ilk_status end_status)
     waiter->stage = ILK__STAGE_LEAVE;
     waiter->end_status = end_status;
     op->deadline = op->now + LEAVE_MS;
+    op->retries_until = 0;
     op->persist_ms = 0;
     return ilk__op_ask(op);
 }

@@ -70,6 +70,19 @@ static void a_deadline_that_passed_before_the_answer_ends_it(void **state)
                   ILK_ETIMEOUT);
 }
 
+static void a_short_wait_awaits_the_first_reply_for_half_a_second(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 10), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+    assert_int_equal(me.op.deadline, local_ms + 500);
+
+    local_ms += 400;
+
+    assert_leaves(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                  ILK_ETIMEOUT);
+}
+
 static void a_cancelled_wait_leaves(void **state)
 {
     (void)state;
@@ -413,6 +426,19 @@ static void a_dead_server_is_waited_for_until_the_deadline(void **state)
     assert_int_equal(me.op.status, ILK_ECONN);
 }
 
+static void a_short_wait_tries_again_until_its_own_deadline_only(void **state)
+{
+    (void)state;
+    shared.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 10), ILK__ACT_SEND);
+    assert_int_equal(me.op.pauses_until, local_ms + 10);
+
+    local_ms += 10;
+
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_ECONN);
+}
+
 static void a_try_makes_one_attempt(void **state)
 {
     (void)state;
@@ -553,6 +579,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_wait_ends_at_its_deadline),
         TEST(a_deadline_that_passed_before_the_answer_ends_it),
+        TEST(a_short_wait_awaits_the_first_reply_for_half_a_second),
         TEST(a_cancelled_wait_leaves),
         TEST(a_cancel_ends_the_pause_before_a_copy),
         TEST(a_cancel_before_a_wait_that_keeps_it_counts),
@@ -577,6 +604,7 @@ int main(void)
         TEST(a_signal_while_the_server_is_away_keeps_the_place),
         TEST(a_wait_suspended_without_a_confirmed_entry_sends_it_again),
         TEST(a_dead_server_is_waited_for_until_the_deadline),
+        TEST(a_short_wait_tries_again_until_its_own_deadline_only),
         TEST(a_try_makes_one_attempt),
         TEST(a_try_that_may_have_run_is_taken_back),
         TEST(a_late_copy_is_withdrawn_for_longer_than_its_lease),
