@@ -8,6 +8,7 @@
 
 #include "fixture.h"
 #include "fork_case.h"
+#include "gateway/request_words.h"
 #include "redis/script.h"
 
 #include <errno.h>
@@ -231,10 +232,11 @@ static void commands_sent_before_the_close_are_executed(void **state)
 
 /* ---- a store that holds its replies back ---------------------------------- */
 
-enum { HELD = 16 * 1024, LOST = 6 }; /* the code of the replies */
+enum { HELD = 16 * 1024, LOST = ILK__CODE_LOST };
 
-#define NO_EVIDENCE "\r\n:0\r\n:0\r\n$0\r\n\r\n"
+#define NO_EVIDENCE "\r\n:0\r\n:0\r\n$1\r\n-\r\n"
 #define IS_LOST "*4\r\n:70" NO_EVIDENCE
+#define GROUP_IS_LOST "*1\r\n:70\r\n"
 
 /* Requests have their replies when they are released, the last one first. */
 static struct {
@@ -264,8 +266,7 @@ static ilk_status open_held(void **out, ilk__gateway *gateway,
 static void reply_to_all(void)
 {
     while (held.count)
-        ilk__gateway_reply(held.requests[--held.count], LOST, "iis", INT64_C(0),
-                           INT64_C(0), "");
+        ilk__gateway_reply_lost(held.requests[--held.count]);
 }
 
 static void close_held(void *self)
@@ -445,7 +446,7 @@ static void members_of_a_group_wait_for_their_own_requests_only(void **state)
     fixture_sleep_ms(50);
     assert_int_equal(called(), 2);
     release(&self);
-    wire_receives(&self, IS_LOST IS_LOST IS_LOST "+PONG\r\n");
+    wire_receives(&self, GROUP_IS_LOST GROUP_IS_LOST GROUP_IS_LOST "+PONG\r\n");
     assert_int_equal(called(), 3);
     wire_close(&self);
     held_backend.keeps_order = 1;

@@ -14,7 +14,7 @@ int64_t ilk__gateway_number_arg(const ilk__gateway_request *request,
                                 size_t index);
 
 /*
- * Reply LOST. In the replies to releases and extends follows the evidence of the record
+ * Reply LOST. In the replies to extends and renewals follows the evidence of the record
  * (scripts/include/evidence.lua), which a store of another kind does not have.
  */
 static inline void ilk__gateway_reply_lost(ilk__gateway_request *request)
