@@ -95,14 +95,14 @@ static int open_process(int proc, const char *pid)
     return openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void read_all(struct processes *list, DIR *proc)
+static void read_all(struct processes *list, DIR *proc, int at)
 {
     struct dirent *entry;
     char name[NAME_MAX_LEN];
     pid_t parent;
-    int at = dirfd(proc), dir;
+    int dir;
 
-    while (at >= 0 && (entry = readdir(proc)) != NULL) {
+    while ((entry = readdir(proc)) != NULL) {
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
             continue;
         dir = open_process(at, entry->d_name);
@@ -179,21 +179,22 @@ void cli_descendants_signal(struct cli_sweep *sweep, int number)
 {
     struct processes list = {NULL, 0, 0};
     DIR *proc = opendir("/proc");
+    int at = proc ? dirfd(proc) : -1;
     pid_t self = getpid();
 
     sweep->found = sweep->not_signalled = 0;
-    if (!proc)
-        return;
-    read_all(&list, proc);
+    if (at >= 0)
+        read_all(&list, proc, at);
     for (size_t i = 0; i < list.count; i++) {
         pid_t pid = list.all[i].pid;
 
         if (is_below(&list, pid, self, sweep->spared)
             && !(sweep->skips_group && getpgid(pid) == getpgrp()))
-            signal_one(sweep, dirfd(proc), pid, number);
+            signal_one(sweep, at, pid, number);
     }
     free(list.all);
-    closedir(proc);
+    if (proc)
+        closedir(proc);
 }
 
 #else
