@@ -302,7 +302,7 @@ run_chaos()
 
 tier_chaos()
 {
-    run_chaos 20 && run_pytest tests/chaos/test_rules.py tests/chaos/test_clock.py
+    run_chaos 20 && run_pytest tests/chaos
 }
 
 tier_faults()

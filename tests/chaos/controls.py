@@ -54,7 +54,7 @@ class Control:
     seconds: float = SECONDS
 
 
-LAST_FIRST = (("stamp or greatest + 1, text", "-now, text"),)
+LAST_FIRST = (("stamp or math.max(greatest + 1, now), text", "-now, text"),)
 CONTROLS = [
     Control(
         "release without comparing",
