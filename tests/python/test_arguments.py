@@ -79,6 +79,7 @@ def test_seconds_become_milliseconds_rounded_up(seconds):
 
 @given(st.integers(min_value=0, max_value=10**10))
 @example(2007)
+@example(8_439_926_776)
 def test_whole_milliseconds_stay_as_they_are(ms):
     assert _ffi.milliseconds(ms / 1000, "timeout") == ms
 
