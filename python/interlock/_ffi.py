@@ -140,9 +140,9 @@ def milliseconds(seconds: Seconds, what: str) -> int:
         raise errors.InvalidError(
             f"{what} must be from 0 to {MAX_SECONDS:.0f} seconds, got {seconds!r}"
         )
-    # The inner rounding keeps 16.1 s, which is 16100.000000000002, at 16100; three digits
-    # are what the longest time has exactly.
-    whole = math.ceil(round(float(seconds) * 1000, 3))
+    # The inner rounding keeps 16.1 s, which is 16100.000000000002, at 16100; two digits
+    # are exact in the longest time, too.
+    whole = math.ceil(round(float(seconds) * 1000, 2))
     return whole or int(seconds > 0)
 
 
