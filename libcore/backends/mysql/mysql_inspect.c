@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ROW_COLUMNS                                                            \
@@ -19,12 +20,19 @@
 
 /* The sessions in the wait queue, as far as this user may see them: its own. One whose
  * wait has ended shows its statement for a moment longer, in another state. */
-#define QUEUE_COLUMN                                                           \
-    ",(SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID<>{i} "     \
+#define IN_QUEUE_ROWS                                                          \
+    " FROM information_schema.PROCESSLIST WHERE ID<>{i} "                      \
     "AND STATE='User lock' "                                                   \
-    "AND INFO=CONCAT('SELECT GET_LOCK(',QUOTE({l}),',3600)'))"
+    "AND INFO LIKE CONCAT('SELECT GET_LOCK(',QUOTE({l}),',3600)%'))"
 
-enum { TOKEN, WHO, FENCE, SINCE, LEFT, VERSION, VALUE, IN_QUEUE };
+/* The comment of a statement says who waits: mysql_queue.c. */
+#define QUEUE_COLUMNS                                                          \
+    ",(SELECT COUNT(*)" IN_QUEUE_ROWS                                          \
+    ",(SELECT GROUP_CONCAT(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX("   \
+    "CONCAT(INFO,'/**/'),'/*',2),'/*',-1),'*/',1) ORDER BY TIME "              \
+    "DESC,ID)" IN_QUEUE_ROWS
+
+enum { TOKEN, WHO, FENCE, SINCE, LEFT, VERSION, VALUE, IN_QUEUE, QUEUE_WHO };
 
 static const char no_memory[] = "OOM out of memory";
 
@@ -53,10 +61,10 @@ static int read_row(ilk__mysql *self, ilk__mysql_name *name,
         name->queue_conn ? (int64_t)name->queue_conn->thread_id : 0;
 
     ilk__mysql_compose(job, &subject,
-                       with_queue ? "SELECT " ROW_COLUMNS QUEUE_COLUMN
+                       with_queue ? "SELECT " ROW_COLUMNS QUEUE_COLUMNS
                                     " FROM {t} WHERE {k}"
                                   : "SELECT " ROW_COLUMNS " FROM {t} WHERE {k}",
-                       own);
+                       own, own);
     if (on)
         return ilk__mysql_submit(on, job);
     ilk__mysql_job_free(job);
@@ -155,7 +163,7 @@ static size_t count_waiters(const ilk__contended *name)
 }
 
 /* The clients in the wait queue besides this one, each as one waiter: the server shows
- * neither how many waits a client has nor their tokens. */
+ * neither how many waits a client has nor their tokens, but who the first one was. */
 static size_t count_others(const ilk__mysql_row *row)
 {
     const int64_t count = ilk__mysql_number(row, IN_QUEUE, 0);
@@ -163,18 +171,42 @@ static size_t count_others(const ilk__mysql_row *row)
     return count > 0 ? (size_t)count : 0;
 }
 
-static void add_others(const ilk__contended *name, size_t room,
-                       ilk__contended_entry *entries, size_t count)
+/* Decode in place. */
+static ilk__span who_in(char *text, size_t len)
 {
-    for (; count < room; count++)
+    char *to = text;
+
+    for (size_t i = 0; i < len; i++)
+        if (text[i] == '%' && i + 2 < len) {
+            const char digits[] = {text[i + 1], text[i + 2], '\0'};
+
+            *to++ = (char)strtol(digits, NULL, 16);
+            i += 2;
+        } else {
+            *to++ = text[i];
+        }
+    return (ilk__span){text, (size_t)(to - text)};
+}
+
+/* labels: of these clients, with commas between them; a copy to write into. */
+static void add_others(const ilk__contended *name, size_t room,
+                       ilk__contended_entry *entries, size_t count,
+                       char *labels)
+{
+    for (; count < room; count++) {
+        const size_t len = strcspn(labels, ",");
+        char *next = labels + len + (labels[len] == ',');
+
         entries[count] =
             (ilk__contended_entry){.kind = name->kind == ILK__CONTENDED_ELECTION
                                                ? ILK__CONTENDER_CANDIDATE
                                                : ILK__CONTENDER_EXCLUSIVE,
                                    .token = {"", 0},
-                                   .who = {"", 0},
+                                   .who = who_in(labels, len),
                                    .permits = 1,
                                    .lease_ms = -1};
+        labels = next;
+    }
 }
 
 static ilk__contended_entry entry_of(const ilk__contended *name,
@@ -202,7 +234,9 @@ static void inspected(ilk__mysql *self, ilk__mysql_job *job,
                         + (waiters < (size_t)job->number ? waiters
                                                          : (size_t)job->number);
     ilk__contended_entry *entries = ilk__calloc(room, sizeof *entries);
-    const char *error = entries ? error_of(result) : no_memory;
+    const ilk__span known = ilk__mysql_text(&row, QUEUE_WHO);
+    char *labels = ilk__memdup(known.at ? known.at : "", known.len);
+    const char *error = entries && labels ? error_of(result) : no_memory;
 
     (void)self;
     if (!error) {
@@ -211,7 +245,7 @@ static void inspected(ilk__mysql *self, ilk__mysql_job *job,
         if (state.holders)
             entries[0] = entry_of(name, &row);
         add_others(name, room, entries,
-                   add_waiters(name, room, entries, state.holders));
+                   add_waiters(name, room, entries, state.holders), labels);
         state.entries = entries;
         state.version = ilk__mysql_number(&row, VERSION, 0);
         if (state.holders)
@@ -219,6 +253,7 @@ static void inspected(ilk__mysql *self, ilk__mysql_job *job,
     }
     ilk__contention_inspected(name, job->request, &state, error);
     ilk__free(entries);
+    ilk__free(labels);
 }
 
 void ilk__mysql_inspect(void *context, ilk__contended *name, int64_t most,

@@ -323,7 +323,8 @@ static void compose_settings(ilk__mysql_job *job)
 {
     ilk__mysql_compose(job, NULL,
                        "SET SESSION autocommit=1,sql_mode='STRICT_ALL_TABLES',"
-                       "innodb_lock_wait_timeout={i},wait_timeout=60",
+                       "innodb_lock_wait_timeout={i},wait_timeout=60,"
+                       "group_concat_max_len=65536",
                        (int64_t)ILK__MYSQL_LOCK_WAIT_S);
 }
 

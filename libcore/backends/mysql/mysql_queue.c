@@ -193,6 +193,15 @@ static void took_queue_lock(ilk__mysql *self, ilk__mysql_job *job,
     report_leavers(name);
 }
 
+static ilk__span who_waits(const ilk__mysql_name *name)
+{
+    const ilk__contender *first = ilk__mysql_first_waiter(name);
+
+    return first && first->who.len
+               ? (ilk__span){first->who.data, first->who.len}
+               : (ilk__span){"", 0};
+}
+
 static void enter(ilk__mysql *self, ilk__mysql_name *name)
 {
     const ilk__mysql_subject subject = ilk__mysql_subject_of(self, name);
@@ -211,8 +220,9 @@ static void enter(ilk__mysql *self, ilk__mysql_name *name)
     job->is_once = 1;
     job->patience_ms = QUEUE_WAIT_S * 1000LL + self->reply_ms;
     memcpy(job->lock, name->lock, sizeof name->lock);
-    ilk__mysql_compose(job, &subject, "SELECT GET_LOCK({l},{i})",
-                       (int64_t)QUEUE_WAIT_S);
+    /* For mysql_inspect.c of other clients. */
+    ilk__mysql_compose(job, &subject, "SELECT GET_LOCK({l},{i})/*{c}*/",
+                       (int64_t)QUEUE_WAIT_S, who_waits(name));
     if (ilk__mysql_submit(name->queue_conn, job)) {
         name->entering = job;
         name->entered++;

@@ -26,6 +26,12 @@ static void add_text(ilk__mysql_job *job, const char *text)
     add(job, text, strlen(text));
 }
 
+static int is_plain(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
+           || (c >= 'A' && c <= 'Z') || (c && strchr(" .:_@-", c));
+}
+
 static void add_bytes(ilk__mysql_job *job, ilk__span bytes)
 {
     char *room = ilk__buf_reserve(&job->sql, 2 * bytes.len + 3), *at = room;
@@ -39,6 +45,26 @@ static void add_bytes(ilk__mysql_job *job, ilk__span bytes)
     for (size_t i = 0; i < bytes.len; i++)
         at = ilk__hex(at, (unsigned char)bytes.at[i]);
     *at++ = '\'';
+    ilk__buf_grew(&job->sql, (size_t)(at - room));
+}
+
+/* Text of users inside a comment, which it cannot end, and which does not begin with what
+ * servers execute. */
+static void add_comment(ilk__mysql_job *job, ilk__span text)
+{
+    char *room = ilk__buf_reserve(&job->sql, 3 * text.len + 1), *at = room;
+
+    if (!room) {
+        job->no_memory = 1;
+        return;
+    }
+    for (size_t i = 0; i < text.len; i++)
+        if (is_plain(text.at[i])) {
+            *at++ = text.at[i];
+        } else {
+            *at++ = '%';
+            at = ilk__hex(at, (unsigned char)text.at[i]);
+        }
     ilk__buf_grew(&job->sql, (size_t)(at - room));
 }
 
@@ -122,6 +148,8 @@ void ilk__mysql_compose(ilk__mysql_job *job, const ilk__mysql_subject *subject,
         mark = ilk__text_cut(&rest, '}', NULL);
         if (is_mark(mark, "b"))
             add_bytes(job, va_arg(args, ilk__span));
+        else if (is_mark(mark, "c"))
+            add_comment(job, va_arg(args, ilk__span));
         else if (is_mark(mark, "i"))
             add_number(job, va_arg(args, int64_t));
         else if (is_mark(mark, "s"))
