@@ -2,12 +2,14 @@
 /*
  * break.c -- `interlock break`: take away what somebody holds.
  *
- * A lock or the term of a leader is broken by one command. The permits of a
- * semaphore are taken over under the token of each holder and released, so its
- * waiters get them. The open round of a barrier is broken for all who wait in it.
+ * The holds of a lock and the term of a leader are broken by one command each. The
+ * permits of a semaphore are taken over under the token of each holder and released, so
+ * its waiters get them. The open round of a barrier is broken for all who wait in it.
  *
  * A lock lies at its bare name, where a program may have data of its own. So
- * what looks like no lock of a library is deleted with --foreign only.
+ * the command deletes what looks like no lock of a library with --foreign only. It looks
+ * first, and then breaks each hold that it has seen by its token: a later holder, or later
+ * data, is left alone.
  */
 #include "cli.h"
 
@@ -93,104 +95,127 @@ static ilk_status refuse_data(const ilk_info *info, ilk_error *err)
     return ILK_ETYPE;
 }
 
-static ilk_status check_that_it_is_a_lock(struct breaking *with, ilk_error *err)
-{
-    ilk_info *info = NULL;
-    ilk_status st =
-        ilk_inspect(&info, with->client, with->name.data, with->name.len, err);
-
-    if (st == ILK_OK && !is_lock(info))
-        st = refuse_data(info, err);
-    ilk_info_free(info);
-    return st;
-}
-
-static ilk_status break_lock(struct breaking *with, ilk_error *err)
-{
-    ilk_status st = with->foreign || with->token
-                        ? ILK_OK
-                        : check_that_it_is_a_lock(with, err);
-
-    if (st != ILK_OK)
-        return st;
-    return ilk_lock_break(with->client, with->name.data, with->name.len,
-                          with->token, with->token ? strlen(with->token) : 0,
-                          err);
-}
-
-static ilk_status break_election(struct breaking *with, ilk_error *err)
-{
-    return ilk_election_break(with->client, with->name.data, with->name.len,
-                              with->token,
-                              with->token ? strlen(with->token) : 0, err);
-}
-
-/* End the hold of one token. Its permits come with it. */
-static ilk_status end_hold(struct breaking *with, int32_t limit,
-                           const char *token, ilk_error *err)
-{
-    ilk_semaphore_opts opts;
-    ilk_semaphore *semaphore = NULL;
-    ilk_status st;
-
-    ilk_semaphore_opts_init(&opts, sizeof opts);
-    opts.flags = ILK_SEMAPHORE_NO_RENEW;
-    st = ilk_semaphore_open(&semaphore, with->client, with->name.data,
-                            with->name.len, limit, &opts, err);
-    if (st == ILK_OK)
-        st = ilk_semaphore_adopt(semaphore, token, strlen(token), err);
-    if (st == ILK_OK)
-        st = ilk_semaphore_release(semaphore, err);
-    ilk_semaphore_free(semaphore);
-    return st;
-}
-
 static ilk_status nobody(const char *what, ilk_error *err)
 {
     snprintf(err->msg, sizeof err->msg, "%s", what);
     return ILK_ENOTOWNER;
 }
 
-static ilk_status end_holds(struct breaking *with, const ilk_info *info,
-                            ilk_error *err)
-{
-    size_t listed = (size_t)ilk_info_holders_listed(info);
-    int32_t limit = (int32_t)ilk_info_limit(info);
-    ilk_status st = ILK_OK;
-    size_t broken = 0;
+/* The hold of one token; `info` has been found of the name. */
+typedef ilk_status end_one(struct breaking *with, const ilk_info *info,
+                           struct cli_bytes token, ilk_error *err);
 
-    if (limit > 0 && with->token) {
-        st = end_hold(with, limit, with->token, err);
-        return st == ILK_ELOST ? nobody("not held under that token", err) : st;
+/* A value that another program has written may have any bytes. */
+static struct cli_bytes token_at(const ilk_info *info, size_t index)
+{
+    struct cli_bytes token;
+
+    if (index == 0) {
+        token.data = ilk_info_holder(info, &token.len);
+        return token;
     }
+    token.data = ilk_info_holder_token(info, index);
+    token.len = strlen(token.data);
+    return token;
+}
+
+/*
+ * End the hold that is meant, or all that `info` has found. Each is named by its token,
+ * so what holds by now, or was written since then, is left alone.
+ */
+static ilk_status end_holds(struct breaking *with, const ilk_info *info,
+                            end_one *end, ilk_error *err)
+{
+    size_t listed = (size_t)ilk_info_holders_listed(info), broken = 0;
+    ilk_status st = ILK_OK;
+
+    if (with->token)
+        return end(
+            with, info,
+            (struct cli_bytes){.data = with->token, .len = strlen(with->token)},
+            err);
+    if (!listed)
+        return nobody("nobody holds it", err);
     for (size_t i = 0; i < listed; i++) {
-        st = end_hold(with, limit, ilk_info_holder_token(info, i), err);
-        if (st != ILK_OK && st != ILK_ELOST) /* one that is gone is no fault */
+        st = end(with, info, token_at(info, i), err);
+        if (st != ILK_OK
+            && st != ILK_ENOTOWNER) /* one that is gone is no fault */
             return st;
         broken += st == ILK_OK;
     }
-    return broken ? ILK_OK : nobody("nobody has a permit", err);
+    return broken
+               ? ILK_OK
+               : nobody("its holder has changed since it was looked at", err);
 }
 
-static ilk_status break_semaphore(struct breaking *with, ilk_error *err)
+static ilk_status end_lock(struct breaking *with, const ilk_info *info,
+                           struct cli_bytes token, ilk_error *err)
 {
-    ilk_info *info = NULL;
-    ilk_status st = ilk_semaphore_inspect(&info, with->client, with->name.data,
-                                          with->name.len, err);
-
-    if (st == ILK_OK)
-        st = end_holds(with, info, err);
-    ilk_info_free(info);
-    return st;
+    (void)info;
+    return ilk_lock_break(with->client, with->name.data, with->name.len,
+                          token.data, token.len, err);
 }
 
-static ilk_status break_barrier(struct breaking *with, ilk_error *err)
+static ilk_status break_lock(struct breaking *with, const ilk_info *info,
+                             ilk_error *err)
+{
+    if (!with->foreign && !with->token && !is_lock(info))
+        return refuse_data(info, err);
+    return end_holds(with, info, end_lock, err);
+}
+
+static ilk_status end_term(struct breaking *with, const ilk_info *info,
+                           struct cli_bytes token, ilk_error *err)
+{
+    (void)info;
+    return ilk_election_break(with->client, with->name.data, with->name.len,
+                              token.data, token.len, err);
+}
+
+static ilk_status break_election(struct breaking *with, const ilk_info *info,
+                                 ilk_error *err)
+{
+    return end_holds(with, info, end_term, err);
+}
+
+/* The permits of the hold come with it. */
+static ilk_status end_permits(struct breaking *with, const ilk_info *info,
+                              struct cli_bytes token, ilk_error *err)
+{
+    ilk_semaphore_opts opts;
+    ilk_semaphore *semaphore = NULL;
+    ilk_status st;
+
+    if (ilk_info_limit(info) < 1)
+        return nobody("nobody has a permit", err);
+    ilk_semaphore_opts_init(&opts, sizeof opts);
+    opts.flags = ILK_SEMAPHORE_NO_RENEW;
+    st = ilk_semaphore_open(&semaphore, with->client, with->name.data,
+                            with->name.len, (int32_t)ilk_info_limit(info),
+                            &opts, err);
+    if (st == ILK_OK)
+        st = ilk_semaphore_adopt(semaphore, token.data, token.len, err);
+    if (st == ILK_OK)
+        st = ilk_semaphore_release(semaphore, err);
+    ilk_semaphore_free(semaphore);
+    return st == ILK_ELOST ? nobody("not held under that token", err) : st;
+}
+
+static ilk_status break_semaphore(struct breaking *with, const ilk_info *info,
+                                  ilk_error *err)
+{
+    return end_holds(with, info, end_permits, err);
+}
+
+static ilk_status break_barrier(struct breaking *with, const ilk_info *info,
+                                ilk_error *err)
 {
     ilk_barrier *barrier = NULL;
     int64_t parties = 0, waiting = 0;
     ilk_status st = ilk_barrier_inspect(
         with->client, with->name.data, with->name.len, &parties, &waiting, err);
 
+    (void)info;
     if (st == ILK_OK && waiting == 0)
         return nobody("nobody waits in an open round", err);
     if (st == ILK_OK)
@@ -204,7 +229,8 @@ static ilk_status break_barrier(struct breaking *with, ilk_error *err)
 
 static const struct kind {
     const char *name, *said;
-    ilk_status (*end)(struct breaking *with, ilk_error *err);
+    ilk_status (*end)(struct breaking *with, const ilk_info *info,
+                      ilk_error *err);
     int has_tokens;
     int32_t bit;
 } kinds[] = {
@@ -238,61 +264,79 @@ static void print_json(const struct kind *kind, struct cli_bytes name,
     cli_json_end(&json);
 }
 
-/* Whether somebody holds the name as this kind, or waits in an open round. */
-static int is_held(struct breaking *with, const struct kind *kind)
+static ilk_status look(struct breaking *with, const struct kind *kind,
+                       ilk_info **out, ilk_error *err)
 {
-    ilk_info *info = NULL;
-    int held = 0;
-
-    if (ilk_inspect_kind(&info, with->client, kind->bit, with->name.data,
-                         with->name.len, NULL)
-        == ILK_OK)
-        held = ilk_info_holders(info) > 0
-               || (kind->bit == ILK_KIND_BARRIER && ilk_info_waiters(info) > 0);
-    ilk_info_free(info);
-    return held;
+    return ilk_inspect_kind(out, with->client, kind->bit, with->name.data,
+                            with->name.len, err);
 }
 
-/* Without --kind: the only kind that is held, the lock if there is none. NULL: there are
- * several. */
-static const struct kind *find_held(struct breaking *with)
+/* Somebody holds the name as this kind, or waits in an open round. */
+static int is_held(const struct kind *kind, const ilk_info *info)
+{
+    return ilk_info_holders(info) > 0
+           || (kind->bit == ILK_KIND_BARRIER && ilk_info_waiters(info) > 0);
+}
+
+/* Without --kind: the only kind that is held, with what was found of it; or else the lock,
+ * without. NULL: there are several. */
+static const struct kind *find_held(struct breaking *with, ilk_info **out)
 {
     const struct kind *found = NULL;
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if ((with->token && !kinds[i].has_tokens) || !is_held(with, &kinds[i]))
+        ilk_info *info = NULL;
+
+        if ((with->token && !kinds[i].has_tokens)
+            || look(with, &kinds[i], &info, NULL) != ILK_OK
+            || !is_held(&kinds[i], info)) {
+            ilk_info_free(info);
             continue;
-        if (found)
+        }
+        if (found) {
+            ilk_info_free(info);
             return NULL;
+        }
         found = &kinds[i];
+        *out = info;
     }
     return found ? found : &kinds[0];
 }
 
-/* kind: NULL without --kind. */
-static int break_it(struct breaking *with, const struct kind *kind)
+/* info: NULL if it was not looked at yet. */
+static int end_kind(struct breaking *with, const struct kind *kind,
+                    ilk_info **info)
 {
     ilk_error err = {0, ""};
-    ilk_status st;
-    int status = cli_connect(with->args, &with->client);
+    ilk_status st = *info ? ILK_OK : look(with, kind, info, &err);
+    int status = CLI_OK;
 
-    if (status != CLI_OK)
-        return status;
-    if (!kind)
-        kind = find_held(with);
-    if (!kind) {
-        ilk_client_free(with->client);
-        return cli_usage(with->args,
-                         "this name is held as several kinds; say which one "
-                         "with --kind");
-    }
-    st = kind->end(with, &err);
+    if (st == ILK_OK)
+        st = kind->end(with, *info, &err);
     if (st != ILK_OK)
         status = cli_fail(st, &err);
     else if (!with->args->json)
         cli_note("%s", kind->said);
     if (with->args->json && (st == ILK_OK || st == ILK_ENOTOWNER))
         print_json(kind, with->name, st == ILK_OK);
+    return status;
+}
+
+/* kind: NULL without --kind. */
+static int break_it(struct breaking *with, const struct kind *kind)
+{
+    ilk_info *info = NULL;
+    int status = cli_connect(with->args, &with->client);
+
+    if (status != CLI_OK)
+        return status;
+    if (!kind)
+        kind = find_held(with, &info);
+    status = kind ? end_kind(with, kind, &info)
+                  : cli_usage(with->args,
+                              "this name is held as several kinds; say which "
+                              "one with --kind");
+    ilk_info_free(info);
     ilk_client_free(with->client);
     return status;
 }

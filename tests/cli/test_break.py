@@ -2,8 +2,12 @@
 """`interlock break` of semaphores and barriers; test_output.py has the lock."""
 
 import json
+import os
+import selectors
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 from shell import wait_until
@@ -167,3 +171,96 @@ def test_locks_of_libraries_are_broken(shell, server, name, token):
 
     assert shell.run("break", name).returncode == 0
     assert server.call("EXISTS", name) == 0
+
+
+class Meddler:
+    """Stands between the command and the server, and does something when the server has
+    replied with a text, before the command has that reply."""
+
+    def __init__(self, directory, server, text, then):
+        self.server, self.text, self.then = server, text, then
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(directory / "m"))
+        self.listener.listen()
+        self.url = f"unix://{directory / 'm'}"
+        self.ends, self.ended = {}, os.pipe()
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.selector.register(self.ended[0], selectors.EVENT_READ)
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def accept(self):
+        client = self.listener.accept()[0]
+        beyond = socket.socket(socket.AF_UNIX)
+        beyond.connect(str(self.server.socket))
+        self.ends |= {client: beyond, beyond: client}
+        for one in (client, beyond):
+            self.selector.register(one, selectors.EVENT_READ)
+
+    def pass_on(self, end):
+        data = end.recv(65536)
+        if self.then and self.text in data:
+            self.then()
+            self.then = None
+        if data:
+            self.ends[end].sendall(data)
+            return
+        for one in (end, self.ends[end]):
+            self.selector.unregister(one)
+            one.close()
+
+    def run(self):
+        while True:
+            for key, _ in self.selector.select():
+                if key.fd == self.ended[0]:
+                    return
+                if key.fileobj is self.listener:
+                    self.accept()
+                elif key.fileobj.fileno() >= 0:
+                    self.pass_on(key.fileobj)
+
+    def stop(self):
+        os.close(self.ended[1])
+        self.thread.join()
+        for one in (*self.ends, self.listener):
+            one.close()
+        os.close(self.ended[0])
+
+
+@pytest.mark.parametrize("words", [(), ("--kind", "lock"), ("--foreign",)])
+def test_what_comes_after_the_look_is_left_alone(shell, server, name, tmp_path, words):
+    shell.hold(name)
+    token = server.call("GET", name)
+    others = Meddler(tmp_path, server, token, lambda: server.call("SET", name, "999"))
+
+    done = shell.run("break", name, *words, "--url", others.url)
+
+    others.stop()
+    assert done.returncode == 1
+    assert server.call("GET", name) == b"999"
+    assert b"has changed" in done.stderr
+
+
+def test_a_leader_who_comes_after_the_look_is_left_alone(shell, server, name, tmp_path):
+    leader = shell.start("elect", name, *IN)
+    assert leader.stdout.readline() == b"in\n"
+    token, key = look(shell, name, "election")["token"], f"ilk:election:{{{name}}}"
+    others = Meddler(
+        tmp_path, server, token.encode(), lambda: server.call("SET", key, "another")
+    )
+
+    done = shell.run("break", name, "--kind", "election", "--url", others.url)
+
+    others.stop()
+    assert done.returncode == 1
+    assert server.call("GET", key) == b"another"
+
+
+def test_all_readers_are_ended(shell, name):
+    readers = [shell.hold(name, "--shared", "--ttl", "1500ms") for _ in range(3)]
+
+    assert shell.run("break", name).returncode == 0
+
+    assert look(shell, name, "lock")["state"] == "free"
+    assert [reader.wait(timeout=20) for reader in readers] == [76] * 3
