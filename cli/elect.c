@@ -50,7 +50,7 @@ CLI_HOLD_KIND(election, campaign, resign, term)
 static const struct cli_hold_kind kind = {
     .name = "election",
     .noun = "leadership of",
-    .holder = cli_holder_leader,
+    .kind = ILK_KIND_ELECTION,
     .lost_notification = ILK_NOTIFICATION_LEADERSHIP_LOST,
     CLI_HOLD_FUNCTIONS(election),
 };

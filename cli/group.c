@@ -107,20 +107,10 @@ static int64_t number(const void *handle)
     return ilk_member_number(((const struct joining *)handle)->member);
 }
 
-static void put_who_is_in(FILE *file, ilk_client *client, struct cli_bytes name,
-                          int with_waiters)
-{
-    (void)client;
-    (void)with_waiters; /* they wait without a queue */
-    fputs("group '", file);
-    cli_put_text(file, name.data, name.len);
-    fputs("' has a member with this id", file);
-}
-
 static const struct cli_hold_kind kind = {
     .name = "group",
     .noun = "membership in",
-    .holder = put_who_is_in,
+    .kind = ILK_KIND_GROUP,
     .lost_notification = ILK_NOTIFICATION_MEMBER_LOST,
     .acquire = join_within,
     .cancel = cancel,

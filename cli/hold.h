@@ -14,10 +14,7 @@
 struct cli_hold_kind {
     const char *name; /* of the kind, as in --kind */
     const char *noun; /* as in "the lock 'x' was lost" */
-    /* Write who holds it, as in "lock 'x' is held by host:pid since ...", and with
-       `with_waiters` how many wait for it. */
-    void (*holder)(FILE *file, ilk_client *client, struct cli_bytes name,
-                   int with_waiters);
+    int32_t kind;     /* ILK_KIND_LOCK, _SEMAPHORE, _ELECTION or _GROUP */
     int32_t lost_notification; /* an ilk_notification_kind */
     ilk_status (*acquire)(void *handle, int64_t timeout_ms, ilk_error *err);
     ilk_status (*cancel)(void *handle, ilk_error *err);
@@ -119,13 +116,10 @@ int cli_hold_connect(const struct cli_args *args, struct cli_hold *hold);
 /* Wait for it, run argv while it is held, give it up: the exit status. */
 int cli_hold_take(const struct cli_hold *hold);
 
-/* holder.c. For the kinds above. */
-void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name,
-                     int with_waiters);
-void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name,
-                        int with_waiters);
-void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name,
-                       int with_waiters);
+/* holder.c. Write who holds it, as in "lock 'x' is held by host:pid since ...", and with
+   `with_waiters` how many wait for it. A failure: it is not known. */
+ilk_status cli_holder_put(FILE *file, const struct cli_hold *hold,
+                          int with_waiters, ilk_error *err);
 
 /* hold.c. Run argv to its end. Its exit status, CLI_LOST, or why not. */
 int cli_hold_run(const struct cli_hold *hold);

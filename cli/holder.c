@@ -40,75 +40,67 @@ static void put_waiters(FILE *file, int64_t waiters)
 
 static void put_lock_state(FILE *file, const ilk_info *info)
 {
+    int64_t readers = ilk_info_readers(info);
+
     switch (ilk_info_get_state(info)) {
     case ILK_INFO_FREE: fputs(" is free by now", file); return;
     case ILK_INFO_FOREIGN: fputs(" is held by another library", file); return;
     case ILK_INFO_READERS:
-        fprintf(file, " is held by %" PRId64 " readers",
-                ilk_info_readers(info));
+        fprintf(file, " is held by %" PRId64 " reader%s", readers,
+                readers == 1 ? "" : "s");
         break;
     default: fputs(" is held by ", file); put_who(file, ilk_info_label(info));
     }
     put_since(file, ilk_info_since_ms(info));
 }
 
-void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name,
-                     int with_waiters)
+static void put_permits_state(FILE *file, const ilk_info *info)
 {
-    ilk_info *info = NULL;
+    fprintf(file, " has %" PRId64 " of %" PRId64 " permits taken",
+            ilk_info_used(info), ilk_info_limit(info));
+    if (ilk_info_holders_listed(info) == 0)
+        return;
+    fputs(", the first by ", file);
+    put_who(file, ilk_info_holder_label(info, 0));
+    put_since(file, ilk_info_holder_since_ms(info, 0));
+}
 
-    put_what(file, "lock", name);
-    if (ilk_inspect(&info, client, name.data, name.len, NULL) == ILK_OK)
-        put_lock_state(file, info);
-    else
+static void put_leader_state(FILE *file, const ilk_info *info)
+{
+    if (ilk_info_holders(info) == 0) {
+        fputs(" is vacant by now", file);
+        return;
+    }
+    fputs(" is led by ", file);
+    put_who(file, ilk_info_label(info));
+    fprintf(file, " in term %" PRId64, ilk_info_fence(info));
+    put_since(file, ilk_info_since_ms(info));
+}
+
+ilk_status cli_holder_put(FILE *file, const struct cli_hold *hold,
+                          int with_waiters, ilk_error *err)
+{
+    const int32_t kind = hold->kind->kind;
+    ilk_info *info = NULL;
+    ilk_status st;
+
+    put_what(file, hold->kind->name, hold->name);
+    if (kind == ILK_KIND_GROUP) { /* its waits have no queue */
+        fputs(" has a member with this id", file);
+        return ILK_OK;
+    }
+    st = ilk_inspect_kind(&info, hold->client, kind, hold->name.data,
+                          hold->name.len, err);
+    if (!info)
         fputs(" is held", file);
+    else if (kind == ILK_KIND_SEMAPHORE)
+        put_permits_state(file, info);
+    else if (kind == ILK_KIND_ELECTION)
+        put_leader_state(file, info);
+    else
+        put_lock_state(file, info);
     if (with_waiters && info)
         put_waiters(file, ilk_info_waiters(info));
     ilk_info_free(info);
-}
-
-void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name,
-                        int with_waiters)
-{
-    ilk_info *info = NULL;
-
-    put_what(file, "semaphore", name);
-    if (ilk_semaphore_inspect(&info, client, name.data, name.len, NULL)
-        == ILK_OK) {
-        fprintf(file, " has %" PRId64 " of %" PRId64 " permits taken",
-                ilk_info_used(info), ilk_info_limit(info));
-        if (ilk_info_holders_listed(info) > 0) {
-            fputs(", the first by ", file);
-            put_who(file, ilk_info_holder_label(info, 0));
-            if (with_waiters)
-                put_since(file, ilk_info_holder_since_ms(info, 0));
-        }
-        if (with_waiters)
-            put_waiters(file, ilk_info_waiters(info));
-    }
-    ilk_info_free(info);
-}
-
-void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name,
-                       int with_waiters)
-{
-    ilk_election *election = NULL;
-    ilk_leader *leader = NULL;
-
-    put_what(file, "election", name);
-    if (ilk_election_open(&election, client, name.data, name.len, NULL, NULL)
-            == ILK_OK
-        && ilk_election_leader(&leader, election, NULL) == ILK_OK) {
-        if (ilk_leader_value(leader, NULL)) {
-            fputs(" is led by ", file);
-            put_who(file, ilk_leader_label(leader));
-            fprintf(file, " in term %" PRId64, ilk_leader_term(leader));
-        } else {
-            fputs(" is vacant by now", file);
-        }
-    }
-    if (with_waiters && leader)
-        put_waiters(file, ilk_leader_candidates(leader));
-    ilk_leader_free(leader);
-    ilk_election_free(election);
+    return st;
 }

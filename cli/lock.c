@@ -15,7 +15,8 @@ static const struct cli_option options[] = {
      0},
     {"no-renew", NULL, "do not renew the lease: CMD must end within --ttl",
      KEY_NO_RENEW, 0},
-    {"max-hold", "TIME", "renew no longer than this", KEY_MAX_HOLD, 0},
+    {"max-hold", "TIME", "the hold ends after this, even below --ttl",
+     KEY_MAX_HOLD, 0},
     {"barge", NULL, "take a free lock ahead of the wait queue", KEY_BARGE, 0},
     {"shared", NULL, "read side: share NAME with other readers", KEY_SHARED, 0},
     CLI_HOLD_OPTIONS,
@@ -47,7 +48,7 @@ CLI_HOLD_KIND(lock, acquire, release, fence)
 static const struct cli_hold_kind kind = {
     .name = "lock",
     .noun = "lock",
-    .holder = cli_holder_lock,
+    .kind = ILK_KIND_LOCK,
     .lost_notification = ILK_NOTIFICATION_LOCK_LOST,
     CLI_HOLD_FUNCTIONS(lock),
 };

@@ -19,7 +19,8 @@ static const struct cli_option options[] = {
      0},
     {"no-renew", NULL, "do not renew the lease: CMD must end within --ttl",
      KEY_NO_RENEW, 0},
-    {"max-hold", "TIME", "renew no longer than this", KEY_MAX_HOLD, 0},
+    {"max-hold", "TIME", "the hold ends after this, even below --ttl",
+     KEY_MAX_HOLD, 0},
     {"barge", NULL, "take free permits ahead of the wait queue", KEY_BARGE, 0},
     CLI_HOLD_OPTIONS,
 };
@@ -65,7 +66,7 @@ CLI_HOLD_KIND(semaphore, acquire, release, fence)
 static const struct cli_hold_kind kind = {
     .name = "semaphore",
     .noun = "permit of",
-    .holder = cli_holder_permits,
+    .kind = ILK_KIND_SEMAPHORE,
     .lost_notification = ILK_NOTIFICATION_SEMAPHORE_LOST,
     CLI_HOLD_FUNCTIONS(semaphore),
 };

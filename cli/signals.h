@@ -32,6 +32,8 @@ void cli_signals_interrupt(ilk_client *client);
 /* waiting.c. Have this client's waits interrupted once, after so long; NULL: not any
    more. Any other use of the timer of setitimer(2) is excluded meanwhile. */
 void cli_signals_interrupt_after(ilk_client *client, int64_t ms);
+/* waiting.c. The rest of a time to wait, for another call; at least 1 ms of one that ends. */
+int64_t cli_left_ms(int64_t wait_ms, int64_t began);
 /* waiting.c. Wait by a function of the library, again and again when signals
    only interrupt; ILK_EINTR: one that ends has come. wait_ms is -1 for ever,
    0 once. */

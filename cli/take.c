@@ -94,6 +94,8 @@ static int give_up(const struct cli_hold *hold)
 static void say_who_holds(const struct cli_hold *hold, int still_waits)
 {
     char *text = NULL;
+    ilk_error err = {0, ""};
+    ilk_status st;
     size_t len;
     FILE *file = cli_is_quiet() ? NULL : open_memstream(&text, &len);
 
@@ -106,8 +108,12 @@ static void say_who_holds(const struct cli_hold *hold, int still_waits)
         cli_put_duration(file, hold->wait_ms);
         fputs(": ", file);
     }
-    hold->kind->holder(file, hold->client, hold->name, still_waits);
-    if (fclose(file) == 0)
+    st = cli_holder_put(file, hold, still_waits, &err);
+    if (fclose(file) != 0)
+        ;
+    else if (still_waits && st != ILK_OK)
+        cli_note("waiting: %s", err.msg);
+    else
         cli_note("%s", text);
     free(text);
 }
@@ -123,8 +129,11 @@ static ilk_status acquire_once(void *with, int64_t timeout_ms, ilk_error *err)
     const struct cli_hold *hold = wait->hold;
 
     if (wait->say_at && cli_now_ms() >= wait->say_at) {
+        int64_t began = cli_now_ms();
+
         wait->say_at = 0;
         say_who_holds(hold, 1);
+        timeout_ms = cli_left_ms(timeout_ms, began);
     }
     return hold->kind->acquire(hold->handle, timeout_ms, err);
 }

@@ -18,7 +18,7 @@ int cli_take_wait(const struct cli_args *args, const char *option,
 
 /* The rest of the time to wait. 0 would be a first try, so a wait that was
    interrupted at its very end gets another millisecond. */
-static int64_t left_ms(int64_t wait_ms, int64_t began)
+int64_t cli_left_ms(int64_t wait_ms, int64_t began)
 {
     int64_t spent = cli_now_ms() - began;
 
@@ -40,7 +40,7 @@ ilk_status cli_wait(ilk_client *client,
     cli_signals_interrupt(client);
     while (st == ILK_EINTR && !cli_signals_ending()) {
         cli_signals_drain();
-        st = wait(with, left_ms(wait_ms, began), err);
+        st = wait(with, cli_left_ms(wait_ms, began), err);
     }
     cli_signals_interrupt(NULL);
     return st;

@@ -39,7 +39,7 @@ complete -c interlock -n '__interlock_for lock semaphore elect group' -F
 complete -c interlock -n '__interlock_for lock semaphore elect event group' -l ttl -x -d 'The lease'
 complete -c interlock -n '__interlock_for lock semaphore elect group' -l wait -x -a 'forever 0' -d 'How long to wait'
 complete -c interlock -n '__interlock_for lock semaphore' -l no-renew -d 'Do not renew the lease'
-complete -c interlock -n '__interlock_for lock semaphore' -l max-hold -x -d 'Renew no longer than this'
+complete -c interlock -n '__interlock_for lock semaphore' -l max-hold -x -d 'The hold ends after this, even below --ttl'
 complete -c interlock -n '__interlock_for lock semaphore' -l barge -d 'Go ahead of the wait queue'
 complete -c interlock -n '__interlock_for lock' -l shared -d 'Share with other readers'
 complete -c interlock -n '__interlock_for lock semaphore elect group' -l conflict-exit-code -x -d 'Instead of 75'

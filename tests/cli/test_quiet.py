@@ -15,8 +15,9 @@ HOLD = {
 SLEEP = ("--", "sh", "-c", "echo held; exec sleep 60")
 SAYS = {
     "lock": r"lock '{name}' is held by \S+:{pid} since \d+-\d\d-\d\d .* UTC",
-    "semaphore": r"semaphore '{name}' has 1 of 1 permits taken, the first by \S+:{pid}",
-    "elect": r"election '{name}' is led by \S+:{pid} in term \d+",
+    "semaphore": r"semaphore '{name}' has 1 of 1 permits taken, the first by \S+:{pid}"
+    r" since .* UTC",
+    "elect": r"election '{name}' is led by \S+:{pid} in term \d+ since .* UTC",
 }
 
 
@@ -47,7 +48,7 @@ def test_readers_and_other_libraries_are_named(shell, server, name):
     readers = shell.run("lock", name, "--wait", "0", "true").stderr
     foreign = shell.run("lock", f"{name}.2", "--wait", "0", "true").stderr
 
-    assert f"lock '{name}' is held by 1 readers".encode() in readers
+    assert f"lock '{name}' is held by 1 reader ".encode() in readers
     assert f"lock '{name}.2' is held by another library".encode() in foreign
 
 
