@@ -26,7 +26,7 @@ end
 ---@field permits integer permits of a semaphore, reserved messages of a queue
 ---@field fence integer 0 when none is on record
 ---@field since_ms integer by the server's clock; 0 when unknown
----@field ttl_ms integer the remaining lease; -1 for no end
+---@field ttl_ms integer the remaining lease; -1: it has no end that is known
 
 ---@class interlock.Info
 ---@field kind string
@@ -40,7 +40,7 @@ end
 ---@field holder string? the first holder's token; nil when nobody holds
 ---@field label string? the label of the holder's client; nil for another library
 ---@field since_ms integer begin of the hold, server's clock; 0 when unknown
----@field ttl_ms integer the remaining lease; -1 for a foreign lock without one
+---@field ttl_ms integer the remaining lease; -1: it has no end that is known
 ---@field fence integer the last fence of this name; 0 for none
 ---@field readers integer how many readers hold
 ---@field waiting integer? the number of all waiters; nil when not known

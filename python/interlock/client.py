@@ -264,7 +264,7 @@ class Client(ClientBase, Primitives):
         barrier, latch, queue, group, register, store or kv. The call scans the whole
         key space: it is meant for operators.
 
-        Raises: ConnectionError, AuthError, InvalidError. Blocks: some round
+        Raises: ConnectionError, AuthError, InvalidError, UnsupportedError. Blocks: some round
         trips. Thread: any thread.
         """
         return _inspect.ls(self, pattern, kind)

@@ -51,7 +51,7 @@ class Holder:
     permits: int  #: permits of a semaphore, reserved messages of a queue
     fence: int  #: 0 when none is on record
     since: float | None  #: seconds since 1970 by the server's clock
-    ttl: float | None  #: seconds left of its lease; None for no end
+    ttl: float | None  #: seconds left of its lease; None: no known end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Info:
     holder: str | None  #: the first holder's token; None when free
     label: str  #: the label of the holder's client; "" for another library
     since: float | None  #: begin of the hold, seconds since 1970, server's clock
-    ttl: float | None  #: seconds left of the lease; None for a lock without expiry
+    ttl: float | None  #: seconds left of the lease; None: no known end
     fence: int  #: the last fence of this name; 0 when none is on record
     readers: int  #: how many readers hold it together
     waiters: list[Waiter]  #: the first 100, in the order of the wait queue

@@ -63,7 +63,9 @@ class Etcd(Store):
     scheme = "etcd"
     programs: ClassVar[Sequence[str]] = ("etcd", "etcdctl")
     packages = "etcd-server etcd-client"
-    offers = frozenset({"lock", "rwlock", "semaphore", "election", "register", "group"})
+    offers = frozenset(
+        {"lock", "rwlock", "semaphore", "election", "register", "group", "list"}
+    )
     counts = (1, 3)
     slack_s = 4.0  # whole seconds, at least 2, and a look each half second
 

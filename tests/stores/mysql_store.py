@@ -124,7 +124,7 @@ class MySql(Store):
     scheme = "mysql"
     programs: ClassVar[Sequence[str]] = ("mariadb-install-db", "mariadb")
     packages = "mariadb-server mariadb-client"
-    offers = frozenset({"lock", "election", "detach", "register"})
+    offers = frozenset({"lock", "election", "detach", "register", "list"})
     keeps_places = False
 
     @classmethod

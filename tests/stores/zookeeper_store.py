@@ -81,7 +81,9 @@ class ZooKeeper(Store):
     scheme = "zookeeper"
     programs: ClassVar[Sequence[str]] = ("java",)
     packages = "zookeeper default-jre-headless"
-    offers = frozenset({"lock", "rwlock", "semaphore", "election", "register", "group"})
+    offers = frozenset(
+        {"lock", "rwlock", "semaphore", "election", "register", "group", "list"}
+    )
     counts = (1, 3)
     slack_s = 2 * TICK_MS / 1000
     table_query = "session_timeout_ms=100000"

@@ -203,3 +203,45 @@ def test_the_command_in_json(nodes: Quorum) -> None:
     assert frozen["state"] == "failed"
     assert (frozen["round_trip_us"], frozen["clock_offset_us"]) == (None, None)
     assert "no answer" in frozen["error"]
+
+
+# ---- names ----------------------------------------------------------------------
+
+
+def listed(nodes: Quorum, *words: str) -> list[dict[str, object]]:
+    """What `interlock ls` prints as JSON."""
+    line = [CLI, "ls", "--json", "--url", nodes.url(), *words]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_ls_shows_holds_without_one_of_the_nodes(nodes: Quorum, name: str) -> None:
+    with interlock.connect(nodes.url()) as client:
+        leader = client.election(name, ttl=TTL)
+        assert leader.campaign(10)
+        with client.lock(name, ttl=TTL) as lock:
+            # A leader is shown when all nodes that may be missing have its renewal.
+            until(lambda: all(node.confirmed > 1 for node in client.stats().nodes))
+            for frozen in (False, True):
+                if frozen:
+                    nodes.nodes[0].freeze()
+                found = listed(nodes, name)
+                kinds = [(one["kind"], one["state"]) for one in found]
+                assert kinds == [("lock", "held"), ("election", "led")]
+                assert found[0]["fence"] == lock.fence
+                assert found[1]["fence"] == leader.term
+                assert str(found[0]["holder"]).endswith(f":{os.getpid()}")
+            nodes.nodes[0].thaw()
+        assert client.ls(f"{name}*") == [name]
+
+
+def test_ls_without_a_majority_is_no_empty_list(nodes: Quorum) -> None:
+    for node in nodes.nodes[:2]:
+        node.kill()
+    line = [CLI, "ls", "--url", nodes.url("&outage=0")]
+
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 69
+    assert "must" in done.stderr or "reached" in done.stderr

@@ -220,9 +220,11 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     {                                                                          \
         .scheme = (url_scheme), .store = "etcd", .also = (other),              \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_RWLOCK | ILK_OFFER_SEMAPHORE      \
-                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP, \
+                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP  \
+                  | ILK_OFFER_LIST,                                            \
         .open = open_etcd, .close = close_etcd, .abandon = abandon,            \
-        .call = call, .contact = contact, .prepare = prepare, .polled = polled \
+        .call = call, .command = ilk__etcd_list_names, .contact = contact,     \
+        .prepare = prepare, .polled = polled                                   \
     }
 
 static const ilk__backend with_tls = ETCD("etcd+tls", NULL);

@@ -328,6 +328,10 @@ void ilk__etcd_forget_name(void *self, ilk__contended *contended);
 void ilk__etcd_forget(void *self, ilk__contender *contender);
 void ilk__etcd_names_fire(ilk__etcd_store *store, int64_t now);
 
+/* ---- etcd_list.c ----------------------------------------------------------- */
+
+void ilk__etcd_list_names(void *self, ilk__gateway_request *request);
+
 /* ---- etcd_registers.c ------------------------------------------------------- */
 
 void ilk__etcd_register_read(void *self, ilk__register_name *name,

@@ -304,6 +304,12 @@ static void call(void *context, ilk__gateway_request *request)
     begin(self);
 }
 
+static void command(void *context, ilk__gateway_request *request)
+{
+    ilk__mysql_list_names(context, request);
+    begin(context);
+}
+
 static int64_t name_due(const ilk__mysql_name *name)
 {
     return ilk__sooner(ilk__sooner(name->look_at, name->enter_at),
@@ -392,9 +398,10 @@ static void polled(void *context, const struct pollfd *fds, size_t count)
     {                                                                          \
         .scheme = (name), .store = "MySQL", .also = (next),                    \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH       \
-                  | ILK_OFFER_REGISTER,                                        \
+                  | ILK_OFFER_REGISTER | ILK_OFFER_LIST,                       \
         .open = (opener), .close = close_mysql, .abandon = abandon,            \
-        .call = call, .contact = contact, .prepare = prepare, .polled = polled \
+        .call = call, .command = command, .contact = contact,                  \
+        .prepare = prepare, .polled = polled                                   \
     }
 
 static const ilk__backend mariadb_tls =

@@ -164,6 +164,10 @@ void ilk__mysql_observe(void *context, ilk__contended *name, int begins);
 void ilk__mysql_read_for_observers(ilk__mysql *self, ilk__mysql_name *name,
                                    int64_t now);
 
+/* ---- mysql_list.c -------------------------------------------------------- */
+
+void ilk__mysql_list_names(ilk__mysql *self, ilk__gateway_request *request);
+
 /* ---- mysql_registers.c --------------------------------------------------- */
 
 void ilk__mysql_register_read(void *context, ilk__register_name *name,

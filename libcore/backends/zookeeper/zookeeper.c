@@ -342,10 +342,11 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     {                                                                          \
         .scheme = (url_scheme), .store = "ZooKeeper", .also = (other),         \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_RWLOCK | ILK_OFFER_SEMAPHORE      \
-                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP, \
+                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP  \
+                  | ILK_OFFER_LIST,                                            \
         .open = open_zookeeper, .close = close_zookeeper, .abandon = abandon,  \
-        .call = call, .contact = ilk__zk_contact, .prepare = prepare,          \
-        .polled = polled                                                       \
+        .call = call, .command = ilk__zk_list_names,                           \
+        .contact = ilk__zk_contact, .prepare = prepare, .polled = polled       \
     }
 
 static const ilk__backend with_tls = ZOOKEEPER(with_tls_scheme, NULL);

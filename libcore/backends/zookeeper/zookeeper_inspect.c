@@ -40,7 +40,6 @@ static void finish(ilk__zk_job *job, const char *error)
     if (job->name->contended)
         ilk__contention_inspected(job->name->contended, job->request,
                                   one ? &one->state : &nothing, error);
-    free_inspection(job);
     ilk__zk_job_over(job);
 }
 
@@ -228,5 +227,6 @@ void ilk__zk_inspect(void *self, ilk__contended *contended, int64_t most,
         return;
     }
     job->most = most > 0 ? (size_t)most : 1;
+    job->drop_context = free_inspection;
     ilk__zk_job_start(job);
 }

@@ -14,6 +14,8 @@ void ilk__zk_job_unref(ilk__zk_job *job)
 {
     if (!job || --job->refs)
         return;
+    if (job->drop_context)
+        job->drop_context(job);
     for (size_t i = 0; i < job->target_count; i++)
         ilk__free(job->targets[i]);
     ilk__free(job->targets);
@@ -60,7 +62,7 @@ void ilk__zk_job_start(ilk__zk_job *job)
 {
     ilk__zk *store = job->store;
     const int64_t reply_ms =
-        job->name || job->of_register || job->is_of_group
+        job->name || job->of_register || job->is_of_group || job->context
             ? store->reply_ms /* else the core connects */
             : ilk__sooner(store->reply_ms, store->connect_ms);
 

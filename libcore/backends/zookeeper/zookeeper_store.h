@@ -228,7 +228,8 @@ struct ilk__zk_job {
     int was_held;
     size_t most;
     int64_t limit, base, limit_before;
-    void *context; /* of an inspection */
+    void *context; /* of an inspection, or a list of names */
+    void (*drop_context)(ilk__zk_job *job);
 
     ilk__register_name *of_register; /* or NULL */
     ilk__register_change change;     /* without a token: it reads */
@@ -429,6 +430,10 @@ void ilk__zk_inspect(void *self, ilk__contended *name, int64_t most,
 void ilk__zk_break(void *self, ilk__contended *name, ilk__span token,
                    ilk__gateway_request *request);
 void ilk__zk_contact(void *self, ilk__gateway_request *request);
+
+/* ---- zookeeper_list.c ---------------------------------------------------- */
+
+void ilk__zk_list_names(void *self, ilk__gateway_request *request);
 
 /* ---- zookeeper_registers.c ----------------------------------------------- */
 

@@ -271,7 +271,8 @@ ILK_API int64_t ilk_info_since_ms(const ilk_info *info);
  * The remaining lease by the server's clock.
  *
  * @param info  the info
- * @return milliseconds; -1 for a foreign lock without expiry, 0 when free
+ * @return milliseconds; 0 when free; -1 for a foreign lock without expiry, and for
+ *         a hold whose end the store does not show: that of its client's session
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_info_ttl_ms(const ilk_info *info);
@@ -473,7 +474,7 @@ ILK_API int64_t ilk_info_holder_since_ms(const ilk_info *info, size_t index);
  *
  * @param info   the info
  * @param index  0 to ilk_info_holders_listed() - 1
- * @return milliseconds; 0 beyond the end
+ * @return milliseconds; 0 beyond the end; -1 as for ilk_info_ttl_ms()
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_info_holder_ttl_ms(const ilk_info *info, size_t index);

@@ -44,15 +44,17 @@ ILK_API const char *ilk_kind_name(int32_t kind);
 
 /**
  * Find the names of locks that are held or awaited through this library, or
- * were within the last day. It scans the whole key space in small steps, so it
- * is meant for operators, not for regular use by programs.
+ * were within the last day; etcd and ZooKeeper have those in use alone. It scans the
+ * whole key space in small steps, so it is meant for operators, not for regular use by
+ * programs.
  *
  * @param[out] out     the names, to be freed; NULL when the call fails
  * @param client       the client
  * @param pattern      a glob as Redis' KEYS takes it; NULL for all
  * @param pattern_len  its bytes
  * @param[out] err     may be NULL
- * @return ILK_OK; ILK_EINVAL, ILK_ECONN, ILK_EAUTH and the others
+ * @return ILK_OK; ILK_EINVAL, ILK_ECONN, ILK_EAUTH and the others; ILK_EUNSUPPORTED:
+ *         the store has no lists, or does not keep this kind
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: some round trips. Since: 0.1
  */
@@ -61,8 +63,8 @@ ILK_API ilk_status ilk_list_open(ilk_list **out, ilk_client *client,
                                  ilk_error *err);
 
 /**
- * As ilk_list_open(), for all kinds: names that are in use or were recently. A
- * name of several kinds appears once for each kind.
+ * As ilk_list_open(), for all kinds that the store keeps: names that are in use or were
+ * recently. A name of several kinds appears once for each kind.
  *
  * @param[out] out     the names, to be freed; NULL when the call fails
  * @param client       the client
@@ -106,7 +108,7 @@ ILK_API ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client,
  * @param pattern      a glob as Redis' KEYS takes it; NULL for all; copied
  * @param pattern_len  its bytes
  * @param[out] err     may be NULL
- * @return ILK_OK; ILK_EINVAL, ILK_ECLOSED, ILK_EFORKED, ILK_ENOMEM
+ * @return ILK_OK; ILK_EINVAL, ILK_ECLOSED, ILK_EFORKED, ILK_ENOMEM, ILK_EUNSUPPORTED
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */

@@ -341,7 +341,8 @@ struct ilk__round {
     size_t calls;                  /* without a reply */
     ilk__reply *replies[ILK__QUORUM_MOST];
     int64_t began;
-    uint8_t *sent;           /* a refresh: which of the request's entries */
+    uint8_t *sent; /* a refresh: which of the request's entries; a list: which
+                                nodes */
     char why[ILK_ERROR_MAX]; /* a node's error */
     void (*send)(ilk__round *round);
     /* Reply, and clear `request`, if the replies that are there suffice; `is_last`:
@@ -349,13 +350,19 @@ struct ilk__round {
     void (*decide)(ilk__round *round, int is_last);
 };
 
-/* `send` calls ilk__round_send() or ilk__round_break(), now or later. */
+/* `send` calls ilk__round_send(), ilk__round_break() or, unless a call is under way,
+ * ilk__round_go_on(); now or later. */
 void ilk__round_begin(ilk__quorum *quorum, ilk__gateway_request *request,
                       void (*send)(ilk__round *round),
                       void (*decide)(ilk__round *round, int is_last));
 void ilk__round_send(ilk__round *round, int script, const ilk__bytes *keys,
                      size_t key_count, const ilk__bytes *args,
                      size_t arg_count);
+/* One node gets a command that is no script, which is freed. 0: there will be no reply. */
+int ilk__round_ask(ilk__round *round, ilk__quorum_node *node,
+                   ilk__command *command);
+/* Replies have come, or can come no more: decide, and end it if none is missing. */
+void ilk__round_go_on(ilk__round *round);
 /* A `send`: the request as it is. */
 void ilk__round_pass_on(ilk__round *round);
 /* Without memory to send it. */
@@ -427,6 +434,10 @@ void ilk__proposals_free(ilk__quorum *quorum);
 /* ---- quorum_inspect.c ---------------------------------------------------- */
 
 void ilk__quorum_inspect(ilk__quorum *quorum, ilk__gateway_request *request);
+
+/* ---- quorum_list.c ------------------------------------------------------- */
+
+void ilk__quorum_command(void *self, ilk__gateway_request *request);
 
 /* ---- quorum_refresh.c ---------------------------------------------------- */
 

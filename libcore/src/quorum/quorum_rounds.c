@@ -101,7 +101,7 @@ static void fail(ilk__round *round)
     round->request = NULL;
 }
 
-static void go_on(ilk__round *round)
+void ilk__round_go_on(ilk__round *round)
 {
     if (round->request)
         round->decide(round, round->calls == 0);
@@ -118,15 +118,15 @@ static int answered(void *at, void *owner, const ilk__node_call *call,
     ilk__round *round = owner;
     int keeps = reply && reply->type != ILK__REPLY_ERROR;
 
-    (void)call;
     round->calls--;
     if (keeps)
         round->replies[node->number] = reply;
     else if (reply)
         snprintf(round->why, sizeof round->why, "%s", reply->str);
-    if (keeps && ilk__script_code(reply) == ILK__CODE_REFUSED)
+    if (keeps && call->script != ILK__SCRIPT_NONE
+        && ilk__script_code(reply) == ILK__CODE_REFUSED)
         ilk__members_refused(&round->quorum->members, node->number);
-    go_on(round);
+    ilk__round_go_on(round);
     return keeps;
 }
 
@@ -148,7 +148,17 @@ void ilk__round_send(ilk__round *round, int script, const ilk__bytes *keys,
             (size_t)ilk__quorum_send(node, &command, script, answered, round);
     }
     round->calls--;
-    go_on(round);
+    ilk__round_go_on(round);
+}
+
+int ilk__round_ask(ilk__round *round, ilk__quorum_node *node,
+                   ilk__command *command)
+{
+    const int is_sent =
+        ilk__quorum_send(node, command, ILK__SCRIPT_NONE, answered, round);
+
+    round->calls += (size_t)is_sent;
+    return is_sent;
 }
 
 void ilk__round_pass_on(ilk__round *round)

@@ -22,20 +22,21 @@
 static const struct kind {
     const char *key;
     int32_t bit;
-    int has_parts; /* its keys are those of parts */
+    uint32_t offer; /* of a store that may have some */
+    int has_parts;  /* its keys are those of parts */
 } kinds_known[] = {
-    {"lock:fence", ILK_KIND_LOCK, 0},
-    {"semaphore:fence", ILK_KIND_SEMAPHORE, 0},
-    {"election:fence", ILK_KIND_ELECTION, 0},
-    {"signal:wait", ILK_KIND_SIGNAL, 0},
-    {"event", ILK_KIND_EVENT, 0},
-    {"barrier", ILK_KIND_BARRIER, 0},
-    {"latch", ILK_KIND_LATCH, 0},
-    {"queue", ILK_KIND_QUEUE, 0},
-    {"group", ILK_KIND_GROUP, 0},
-    {"register", ILK_KIND_REGISTER, 0},
-    {"store", ILK_KIND_STORE, 0},
-    {"kv", ILK_KIND_KV, 1},
+    {"lock:fence", ILK_KIND_LOCK, ILK_OFFER_LOCK, 0},
+    {"semaphore:fence", ILK_KIND_SEMAPHORE, ILK_OFFER_SEMAPHORE, 0},
+    {"election:fence", ILK_KIND_ELECTION, ILK_OFFER_ELECTION, 0},
+    {"signal:wait", ILK_KIND_SIGNAL, ILK_OFFER_SIGNAL, 0},
+    {"event", ILK_KIND_EVENT, ILK_OFFER_EVENT, 0},
+    {"barrier", ILK_KIND_BARRIER, ILK_OFFER_BARRIER, 0},
+    {"latch", ILK_KIND_LATCH, ILK_OFFER_LATCH, 0},
+    {"queue", ILK_KIND_QUEUE, ILK_OFFER_QUEUE, 0},
+    {"group", ILK_KIND_GROUP, ILK_OFFER_GROUP, 0},
+    {"register", ILK_KIND_REGISTER, ILK_OFFER_REGISTER, 0},
+    {"store", ILK_KIND_STORE, ILK_OFFER_STORE, 0},
+    {"kv", ILK_KIND_KV, ILK_OFFER_KV, 1},
 };
 
 enum { KINDS = sizeof kinds_known / sizeof kinds_known[0] };
@@ -61,7 +62,7 @@ struct ilk_list {
     size_t pattern_len;
     char glob[ILK_NAME_MAX + 32]; /* for the server */
     size_t glob_len;
-    char cursor[24];
+    ilk__bytes cursor; /* of the next SCAN, as the last one has returned it */
     int over;
 };
 
@@ -131,11 +132,23 @@ static void ask(ilk__op *op)
 
     op->command.replies = ILK__REPLIES_ARRAY;
     ilk__command_add_str(&op->command, "SCAN");
-    ilk__command_add_str(&op->command, list->cursor);
+    ilk__command_add(&op->command, list->cursor.data, list->cursor.len);
     ilk__command_add_str(&op->command, "MATCH");
     ilk__command_add(&op->command, list->glob, list->glob_len);
     ilk__command_add_str(&op->command, "COUNT");
     ilk__command_add_int(&op->command, 1000);
+}
+
+/* A server's cursor is a number; another store's is any text. */
+static ilk_status set_cursor(ilk_list *list, const char *text, size_t len)
+{
+    char *copy = ilk__memdup(text, len);
+
+    if (!copy)
+        return ILK_ENOMEM;
+    ilk__free(list->cursor.data);
+    list->cursor = (ilk__bytes){copy, len};
+    return ILK_OK;
 }
 
 static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
@@ -145,15 +158,15 @@ static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
 
     if (reply->type != ILK__REPLY_ARRAY || reply->count != 2
         || reply->items[0]->type != ILK__REPLY_STR
-        || reply->items[0]->len >= sizeof list->cursor
         || reply->items[1]->type != ILK__REPLY_ARRAY)
         return ilk__op_fail(op, ILK_EREPLY, "scan: a reply of a wrong shape");
     keys = reply->items[1];
     for (size_t i = 0; i < keys->count; i++)
         if (add_key(list, keys->items[i]))
             return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
-    memcpy(list->cursor, reply->items[0]->str, reply->items[0]->len + 1);
-    list->over = strcmp(list->cursor, "0") == 0;
+    if (set_cursor(list, reply->items[0]->str, reply->items[0]->len))
+        return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
+    list->over = strcmp(list->cursor.data, "0") == 0;
     return ilk__op_done(op, ILK_OK);
 }
 
@@ -212,15 +225,39 @@ static void make_glob(ilk_list *list)
     put(list, "*", 1);
 }
 
-static ilk_status list_new(ilk_list **out, uint32_t kinds, const void *pattern,
-                           size_t pattern_len, ilk_error *err)
+/* *kinds: 0 becomes all that the store may have. */
+static ilk_status choose_kinds(uint32_t *kinds, const ilk_client *client,
+                               ilk_error *err)
 {
     const uint32_t all = (1u << KINDS) - 1;
-    ilk_list *list;
+    uint32_t offered = 0;
+    ilk_status st = ILK_OK;
 
-    if (kinds & ~all)
+    if (*kinds & ~all)
         return ilk__fail(err, ILK_EINVAL, "unknown kinds 0x%x",
-                         (unsigned)(kinds & ~all));
+                         (unsigned)(*kinds & ~all));
+    for (size_t i = 0; i < KINDS && st == ILK_OK; i++) {
+        const struct kind *kind = &kinds_known[i];
+
+        if (ilk_client_offers(client, kind->offer))
+            offered |= (uint32_t)kind->bit;
+        else if (*kinds & (uint32_t)kind->bit)
+            st = ilk__client_enter_for(client, kind->offer, err);
+    }
+    if (!*kinds)
+        *kinds = offered;
+    return st;
+}
+
+static ilk_status list_new(ilk_list **out, const ilk_client *client,
+                           uint32_t kinds, const void *pattern,
+                           size_t pattern_len, ilk_error *err)
+{
+    ilk_list *list;
+    ilk_status st = choose_kinds(&kinds, client, err);
+
+    if (st)
+        return st;
     if (pattern_len > ILK_NAME_MAX)
         return ilk__fail(err, ILK_EINVAL,
                          "pattern must have at most %d bytes, got %zu",
@@ -228,10 +265,13 @@ static ilk_status list_new(ilk_list **out, uint32_t kinds, const void *pattern,
     list = ilk__calloc(1, sizeof *list);
     if (!list)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    list->kinds = kinds ? kinds : all;
+    if (set_cursor(list, "0", 1)) {
+        ilk_list_free(list);
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    }
+    list->kinds = kinds;
     list->pattern_len = pattern_len;
     memcpy(list->pattern, pattern, pattern_len);
-    memcpy(list->cursor, "0", 2);
     make_glob(list);
     *out = list;
     return ILK_OK;
@@ -293,7 +333,7 @@ static void begin(ilk__request *request)
         ilk__client_enter_for(request->client, ILK_OFFER_LIST, request->err);
 
     if (st == ILK_OK && !self->list)
-        st = list_new(&self->list, self->kinds, self->pattern,
+        st = list_new(&self->list, request->client, self->kinds, self->pattern,
                       self->pattern_len, request->err);
     if (st)
         ilk__request_end(request, st);
@@ -361,7 +401,7 @@ ilk_status ilk_list_walk(ilk_list **out, ilk_client *client, uint32_t kinds,
     *out = NULL;
     st = ilk__client_enter_for(client, ILK_OFFER_LIST, err);
     if (st == ILK_OK)
-        st = list_new(&list, kinds, pattern ? pattern : "*",
+        st = list_new(&list, client, kinds, pattern ? pattern : "*",
                       pattern ? pattern_len : 1, err);
     if (!list)
         return st;
@@ -418,6 +458,7 @@ void ilk_list_free(ilk_list *list)
 {
     if (!list)
         return;
+    ilk__free(list->cursor.data);
     ilk__table_free(&list->seen);
     for (size_t i = 0; i < list->count; i++)
         ilk__free(list->names[i]);
