@@ -18,13 +18,23 @@ static void json_known(struct cli_json *json, const char *key, int64_t value,
         cli_json_null(json, key);
 }
 
+/* A lock of another library may have no end. One of ours has an end, though the store may
+   not show it. */
+static int is_lease_known(const ilk_info *info, int64_t ms)
+{
+    int32_t state = ilk_info_get_state(info);
+
+    return ms >= 0 || state == ILK_INFO_FOREIGN || state == ILK_INFO_REDISSON;
+}
+
 static void json_holders(struct cli_json *json, const ilk_info *info)
 {
     size_t listed = (size_t)ilk_info_holders_listed(info);
 
     cli_json_open(json, "held_by", '[');
     for (size_t i = 0; i < listed; i++) {
-        int64_t since_ms = ilk_info_holder_since_ms(info, i);
+        int64_t since_ms = ilk_info_holder_since_ms(info, i),
+                lease_ms = ilk_info_holder_ttl_ms(info, i);
 
         cli_json_open(json, NULL, '{');
         cli_json_text(json, "label", ilk_info_holder_label(info, i));
@@ -33,7 +43,7 @@ static void json_holders(struct cli_json *json, const ilk_info *info)
         cli_json_int(json, "permits", ilk_info_holder_permits(info, i));
         cli_json_int(json, "fence", ilk_info_holder_fence(info, i));
         json_known(json, "since_ms", since_ms, since_ms > 0);
-        cli_json_int(json, "lease_ms", ilk_info_holder_ttl_ms(info, i));
+        json_known(json, "lease_ms", lease_ms, is_lease_known(info, lease_ms));
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
@@ -79,7 +89,7 @@ void cli_info_json(const struct cli_finding *found)
 {
     const ilk_info *info = found->info;
     int64_t since_ms = ilk_info_since_ms(info),
-            waiters = ilk_info_waiters(info),
+            lease_ms = ilk_info_ttl_ms(info), waiters = ilk_info_waiters(info),
             longest_ms = ilk_info_longest_wait_ms(info);
     struct cli_bytes holder;
     struct cli_json json;
@@ -91,7 +101,8 @@ void cli_info_json(const struct cli_finding *found)
     cli_json_text(&json, "client", ilk_info_holder_client(info, 0));
     cli_json_bytes(&json, "token", holder);
     json_known(&json, "since_ms", since_ms, since_ms > 0);
-    json_known(&json, "lease_ms", ilk_info_ttl_ms(info), cli_info_leased(info));
+    json_known(&json, "lease_ms", lease_ms,
+               cli_info_leased(info) && is_lease_known(info, lease_ms));
     cli_json_int(&json, "fence", ilk_info_fence(info));
     cli_json_int(&json, "holders", ilk_info_holders(info));
     json_holders(&json, info);
@@ -116,12 +127,14 @@ int cli_info_leased(const ilk_info *info)
     return ilk_info_holders(info) > 0 || ilk_info_ttl_ms(info) != 0;
 }
 
-static void put_lease(int64_t ms)
+void cli_info_put_lease(FILE *file, const ilk_info *info, int64_t ms)
 {
-    if (ms < 0)
-        fputs("no end", stdout);
+    if (!is_lease_known(info, ms))
+        fputs("not known", file);
+    else if (ms < 0)
+        fputs("no end", file);
     else
-        cli_put_duration(stdout, ms);
+        cli_put_duration(file, ms);
 }
 
 static void put_pair(const char *key, const char *text, size_t len)
@@ -183,7 +196,7 @@ static void put_holders(const ilk_info *info)
             printf("  since %s", since);
         if (ilk_info_holder_ttl_ms(info, i)) {
             fputs("  lease ", stdout);
-            put_lease(ilk_info_holder_ttl_ms(info, i));
+            cli_info_put_lease(stdout, info, ilk_info_holder_ttl_ms(info, i));
         }
         putchar('\n');
     }
@@ -239,7 +252,7 @@ void cli_info_text(const struct cli_finding *found)
     put_first_holder(info);
     if (cli_info_leased(info)) {
         printf("%-10s ", "lease");
-        put_lease(ilk_info_ttl_ms(info));
+        cli_info_put_lease(stdout, info, ilk_info_ttl_ms(info));
         putchar('\n');
     }
     if (ilk_info_fence(info))

@@ -24,6 +24,8 @@ struct cli_finding {
 };
 const char *cli_info_state(const struct cli_finding *found);
 int cli_info_leased(const ilk_info *info); /* it has a lease */
+/* A lease, of which so much is left. */
+void cli_info_put_lease(FILE *file, const ilk_info *info, int64_t ms);
 void cli_info_json(const struct cli_finding *found);
 void cli_info_text(const struct cli_finding *found);
 

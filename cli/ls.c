@@ -40,12 +40,10 @@ static char *lease(const ilk_info *info)
 
     if (!cli_info_leased(info))
         return strdup("-");
-    if (ilk_info_ttl_ms(info) < 0)
-        return strdup("no end");
     file = open_memstream(&out, &out_len);
     if (!file)
         return NULL;
-    cli_put_duration(file, ilk_info_ttl_ms(info));
+    cli_info_put_lease(file, info, ilk_info_ttl_ms(info));
     if (fclose(file) != 0) {
         free(out);
         return NULL;
