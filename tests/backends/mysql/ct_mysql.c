@@ -43,7 +43,7 @@ static void give(ilk_lock *lock)
 /* How many sessions wait in GET_LOCK. */
 static const char in_queue[] =
     "SELECT COUNT(*) FROM information_schema.processlist "
-    "WHERE INFO LIKE 'SELECT GET_LOCK(%3600)' AND COMMAND='Query'";
+    "WHERE INFO LIKE 'SELECT GET_LOCK(%3600)%' AND COMMAND='Query'";
 
 static void await_queue(const char *count)
 {
