@@ -410,6 +410,54 @@ def test_the_bounds_on_the_page_are_the_codes():
     assert PAGE.count(f"{mib} MiB") - others == 2
 
 
+def test_the_limits_of_announced_addresses_on_the_page_are_the_codes():
+    source = ROOT / "libcore" / "src"
+    cluster = (source / "cluster/cluster_internal.h").read_text(encoding="utf-8")
+    sentinel = (source / "redis/sentinel.c").read_text(encoding="utf-8")
+
+    def numbers(code):
+        pair = (r"NEW_AT_ONCE = (\d+)", r"NEW_EACH_MS = (\d+)")
+        return [int(re.search(one, code)[1]) for one in pair]
+
+    assert numbers(cluster) == [512, 1000]
+    assert "512 new addresses at once, then one in a second" in PAGE
+    assert numbers(sentinel) == [16, 10_000]
+    assert "16 new addresses at once, then one in 10 s" in PAGE
+
+
+def test_a_pattern_for_reading_alone_allows_no_inspect(server, client):
+    if int(server.call("INFO", "server").decode().split("redis_version:")[1][0]) < 7:
+        pytest.skip("patterns with %R came with Redis 7")
+    looks = [
+        "-@all",
+        "+@connection",
+        "+@read",
+        "+@scripting",
+        "+time",
+        "+client|setname",
+    ]
+    for pattern, allowed in (("~*", True), ("%R~*", False)):
+        server.call("ACL", "SETUSER", "looks", "reset", "on", ">pw", *looks, pattern)
+        url = f"unix://looks:pw@{server.socket}"
+        with interlock.connect(url) as observer, contextlib.ExitStack() as stack:
+            if not allowed:
+                stack.enter_context(pytest.raises(interlock.AuthError))
+            assert observer.inspect(NAME).fence == 0
+
+
+def test_no_part_of_a_key_is_in_the_pattern_of_another_name(server, client):
+    """A key of a kv or a store, and a request id, may be anything."""
+    part = b"{billing:prices}/100%"
+    client.kv("orders:kv").put(part, b"1")
+    client.store("orders:store").run(lambda txn: txn.__setitem__(part, b"1"))
+    client.queue("orders:queue").push(b"x", once=part)
+
+    assert client.kv("orders:kv").get(part).value == b"1"
+    assert client.store("orders:store").run(lambda txn: txn.get(part)) == b"1"
+    assert server.call("KEYS", "ilk:*{orders:*")
+    assert not server.call("KEYS", "ilk:*{billing:*")
+
+
 def test_the_limits_of_zookeeper_on_the_page_are_the_codes():
     folder = ROOT / "libcore" / "backends" / "zookeeper"
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]"))

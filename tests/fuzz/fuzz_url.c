@@ -106,6 +106,7 @@ static void put_query(writer *out, const ilk__url *url)
                {"ca", url->ca, 0},
                {"cert", url->cert, 0},
                {"sentinel_user", sentinels->user, 0},
+               {"hosts", sentinels->patterns, 0},
                {"sentinel_password_file", sentinels->password_file, 0},
                {"key", url->key, 0},
                {"connect_timeout_ms", NULL, url->connect_timeout_ms},

@@ -186,8 +186,8 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * the embedded server, which excludes only processes on this host;
  * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`,
  * `reply_timeout_ms`, `outage`, `label`, `protocol`, `listen`, for sentinels
- * `sentinel_user`, `sentinel_password_file` and `min_replicas`, and for TLS
- * `ca`, `cert` and `key`. `outage` is a time, as in `outage=2s` or `outage=500ms`, and
+ * `sentinel_user`, `sentinel_password_file` and `min_replicas`, for sentinels and a
+ * cluster `hosts`, and for TLS `ca`, `cert` and `key`. `outage` is a time, as in `outage=2s` or `outage=500ms`, and
  * sets outage_ms; `outage=0` is ILK_CLIENT_NO_OUTAGE_WAIT.
  *
  * The call makes one attempt to connect. With outage_ms it tries again for so long.
@@ -196,6 +196,10 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * when N replicas have acknowledged the hold. If they do not within a second, it
  * gives the hold back and tries again. After its deadline it returns
  * ILK_ENOQUORUM.
+ *
+ * `hosts` is a list of patterns, `hosts=10.0.*,*.example.com`. The client connects
+ * only to hosts that match one of them, and to those of the URL, whatever sentinels
+ * and nodes announce.
  *
  * `listen` is `host[:port],...`, up to 7 replicas of the server, with the same
  * login and, for `rediss://`, over TLS. The client then receives wake-ups and

@@ -115,6 +115,7 @@ static int read_message(ilk__switch_listener *listener,
 {
     const char *service = listener->service->url->sentinels->service;
     const char *words[WORDS], *host, *port;
+    ilk_error why;
     int number, ours;
 
     if (payload->type != ILK__REPLY_STR)
@@ -134,6 +135,11 @@ static int read_message(ilk__switch_listener *listener,
     }
     if (!ours || !ilk__is_address(host, port, &number))
         return 0;
+    if (ilk__primary_check(listener->service->primary, listener->service->url,
+                           host, number, &why)) {
+        ilk__log(ILK__LOG_WARN, "sentinel: %s", why.msg);
+        return 0;
+    }
     ilk__log(ILK__LOG_INFO, "sentinel: the primary of %.100s is %.100s:%d",
              service, host, number);
     ilk__primary_switched(listener->service->primary, listener->sentinel, host,
@@ -205,11 +211,17 @@ static int read_primary(ilk__switch_listener *listener, const ilk__reply *reply)
 {
     int port;
     const char *host = ilk__sentinel_address(reply, &port);
+    ilk_error why;
 
     if (reply->type == ILK__REPLY_NIL)
         leave(listener, "the sentinel does not know the service");
     if (!host)
         return 0;
+    if (ilk__primary_check(listener->service->primary, listener->service->url,
+                           host, port, &why)) {
+        leave(listener, why.msg);
+        return 0;
+    }
     listener->left = 0;
     ilk__primary_switched(listener->service->primary, listener->sentinel, host,
                           port);

@@ -12,17 +12,42 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { OPTIONS_TEXT = 4096 };
+
 /* ---- the URL ------------------------------------------------------------- */
+
+static ilk_status take_option(void *store, ilk__span key, ilk__span value,
+                              int *out_is_own, ilk_error *err)
+{
+    ilk__cluster *cluster = store;
+    ilk_status st;
+
+    *out_is_own = ilk__text_equals(key, "hosts");
+    if (!*out_is_own)
+        return ILK_OK;
+    st = ilk__text_decode(&cluster->hosts, value, "query", err);
+    return st ? st : ilk__announced_check_patterns(cluster->hosts, err);
+}
 
 static ilk_status read_url(ilk__cluster *cluster, const ilk__url *url,
                            ilk_error *err)
 {
+    char options[OPTIONS_TEXT] = "";
+    ilk_status st = ILK_OK;
+
     if (url->path && strcmp(url->path, "/") != 0
         && strcmp(url->path, "/0") != 0)
         return ilk__fail(err, ILK_EINVAL,
                          "URL: a cluster has database 0 only, got \"%.40s\"",
                          url->path);
-    return ilk__node_url_read(&cluster->url, url, NULL, url->options, err);
+    if (url->options)
+        st = ilk__node_url_split(options, sizeof options, url->options,
+                                 take_option, cluster, err);
+    if (st == ILK_OK)
+        st = ilk__announced_init(&cluster->announced, cluster->hosts,
+                                 ILK__CLUSTER_NEW_AT_ONCE,
+                                 ILK__CLUSTER_NEW_EACH_MS, err);
+    return st ? st : ilk__node_url_read(&cluster->url, url, NULL, options, err);
 }
 
 static ilk_status add_seed(ilk__cluster *cluster, ilk__span text,
@@ -94,6 +119,7 @@ static void dispose(ilk__cluster *cluster)
     ilk__free(cluster->tried);
     ilk__tls_store_free(cluster->tls);
     ilk__url_free(&cluster->url);
+    ilk__free(cluster->hosts);
     ilk__free(cluster);
 }
 

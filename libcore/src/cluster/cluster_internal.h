@@ -9,6 +9,7 @@
 #include "copies.h"
 #include "gateway/gateway.h"
 #include "gateway/node_messages.h"
+#include "net/announced.h"
 #include "net/tls_store.h"
 #include "redirect.h"
 #include "redis/async_conn.h"
@@ -23,7 +24,9 @@ enum {
     ILK__CLUSTER_REFUSALS = 5,      /* redirections in a row, then a pause */
     ILK__CLUSTER_SILENCE_MS = 1000, /* of a node: ask others for the slots */
     ILK__CLUSTER_IDLE_MS = 10000,   /* of a node without slots: disconnect */
-    ILK__CLUSTER_TRIED = 1024       /* tokens of reserves over several slots */
+    ILK__CLUSTER_TRIED = 1024,      /* tokens of reserves over several slots */
+    ILK__CLUSTER_NEW_AT_ONCE = 512, /* new addresses, and then one in: */
+    ILK__CLUSTER_NEW_EACH_MS = 1000
 };
 
 typedef struct ilk__cluster ilk__cluster;
@@ -92,6 +95,8 @@ struct ilk__cluster {
     int64_t connect_ms, reply_ms;
     int64_t patience_ms; /* less than the core's own for a reply */
 
+    char *hosts; /* the option with this name, or NULL */
+    ilk__announced announced;
     ilk__cluster_node *nodes[ILK__CLUSTER_NODES];
     size_t node_count;
     int16_t owner[ILK__SLOTS]; /* the number of a node, -1: none is known */
@@ -117,6 +122,10 @@ struct ilk__cluster {
  * memory. */
 ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
                                         int port);
+/* The same for an address that a node has announced. NULL also if it is not allowed:
+ * then cluster->why says so. */
+ilk__cluster_node *ilk__cluster_announced_at(ilk__cluster *cluster,
+                                             const char *host, int port);
 void ilk__cluster_nodes_free(ilk__cluster *cluster);
 /* Ask a node for CLUSTER SLOTS soon. */
 void ilk__cluster_want_map(ilk__cluster *cluster);

@@ -63,17 +63,26 @@ static ilk__cluster_node *place_for(ilk__cluster *cluster)
     return cluster->nodes[i];
 }
 
-ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
-                                        int port)
+static ilk__cluster_node *find(const ilk__cluster *cluster, const char *host,
+                               int port)
 {
-    ilk__cluster_node *node;
-    char *own;
-
     for (size_t i = 0; i < cluster->node_count; i++) {
-        node = cluster->nodes[i];
+        ilk__cluster_node *node = cluster->nodes[i];
+
         if (node->url.port == port && strcmp(node->url.host, host) == 0)
             return node;
     }
+    return NULL;
+}
+
+ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
+                                        int port)
+{
+    ilk__cluster_node *node = find(cluster, host, port);
+    char *own;
+
+    if (node)
+        return node;
     /* Copied first: `host` may be that of the node that is replaced. */
     own = ilk__strdup(host);
     node = own ? place_for(cluster) : NULL;
@@ -85,6 +94,29 @@ ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
     if ((size_t)node->number == cluster->node_count)
         cluster->node_count++;
     return node;
+}
+
+/* The other ports of a host in the URL need no pattern. */
+static int is_host_of_seed(const ilk__cluster *cluster, const char *host)
+{
+    for (size_t i = 0; i < cluster->node_count; i++)
+        if (cluster->nodes[i]->is_seed
+            && strcmp(cluster->nodes[i]->url.host, host) == 0)
+            return 1;
+    return 0;
+}
+
+ilk__cluster_node *ilk__cluster_announced_at(ilk__cluster *cluster,
+                                             const char *host, int port)
+{
+    ilk__cluster_node *node = find(cluster, host, port);
+
+    if (node)
+        return node;
+    if (!(cluster->announced.patterns && is_host_of_seed(cluster, host))
+        && ilk__announced_check(&cluster->announced, host, port, &cluster->why))
+        return NULL;
+    return ilk__cluster_node_at(cluster, host, port);
 }
 
 void ilk__cluster_nodes_free(ilk__cluster *cluster)
@@ -189,10 +221,10 @@ static ilk__cluster_node *primary_of(ilk__cluster *cluster,
     int port = (int)range->items[2]->items[1]->num;
 
     if (host->type == ILK__REPLY_NIL || host->len == 0)
-        return ilk__cluster_node_at(cluster, from->url.host, port);
+        return ilk__cluster_announced_at(cluster, from->url.host, port);
     if (!ilk__redirect_is_host(host->str, host->len))
         return NULL;
-    return ilk__cluster_node_at(cluster, host->str, port);
+    return ilk__cluster_announced_at(cluster, host->str, port);
 }
 
 static int is_map(const ilk__reply *reply)
@@ -270,10 +302,10 @@ void ilk__cluster_read_map(ilk__cluster *cluster, const ilk__cluster_node *from,
         was_primary[i] = (uint8_t)cluster->nodes[i]->is_primary;
         cluster->nodes[i]->is_primary = 0;
     }
+    ilk__error_clear(&cluster->why);
     read_ranges(cluster, from, reply);
     cluster->has_map = 1;
     cluster->map_wanted = 0;
-    ilk__error_clear(&cluster->why);
     cluster->map_pause_ms = 0;
     for (size_t i = 0; i < cluster->node_count; i++) {
         ilk__cluster_node *node = cluster->nodes[i];

@@ -66,7 +66,7 @@ static void pass_on(ilk__cluster *cluster, ilk__cluster_work *work,
 static ilk__cluster_node *target_of(ilk__cluster_node *from,
                                     const ilk__redirect *to)
 {
-    return ilk__cluster_node_at(
+    return ilk__cluster_announced_at(
         from->cluster, *to->host ? to->host : from->url.host, to->port);
 }
 

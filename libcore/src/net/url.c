@@ -11,6 +11,7 @@
  */
 #include "url.h"
 
+#include "announced.h"
 #include "base/alloc.h"
 #include "url_sentinels.h"
 #include "url_text.h"
@@ -377,6 +378,8 @@ static char **text_field(ilk__url *url, ilk__span key)
     if (url->sentinels != NULL
         && ilk__text_equals(key, "sentinel_password_file"))
         return &url->sentinels->password_file;
+    if (url->sentinels != NULL && ilk__text_equals(key, "hosts"))
+        return &url->sentinels->patterns;
     if (url->scheme != ILK__SCHEME_EMBEDDED
         && url->scheme != ILK__SCHEME_BACKEND && url->sentinels == NULL
         && ilk__text_equals(key, "listen"))
@@ -515,6 +518,8 @@ static ilk_status check_query(const ilk__url *url, ilk__span query,
         return ilk__fail(err, ILK_EINVAL,
                          "URL: outage and noquorum exclude each other: "
                          "noquorum=fail is outage=0");
+    if (url->sentinels != NULL && url->sentinels->patterns != NULL)
+        return ilk__announced_check_patterns(url->sentinels->patterns, err);
     return ILK_OK;
 }
 

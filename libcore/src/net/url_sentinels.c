@@ -144,5 +144,6 @@ void ilk__url_sentinels_free(ilk__url_sentinels *sentinels)
     ilk__free(sentinels->service);
     ilk__free(sentinels->user);
     ilk__free(sentinels->password_file);
+    ilk__free(sentinels->patterns);
     ilk__free(sentinels);
 }

@@ -7,7 +7,8 @@
  * User, password and db are for the Redis servers of the service. The
  * sentinels have their own user and password, by the query keys sentinel_user
  * and sentinel_password_file. min_replicas is the number of replicas that must
- * have a hold before it is believed.
+ * have a hold before it is believed. hosts narrows which addresses the sentinels may
+ * name (announced.h).
  */
 #ifndef ILK__URL_SENTINELS_H
 #define ILK__URL_SENTINELS_H
@@ -29,6 +30,7 @@ typedef struct ilk__url_sentinels {
     char *user;          /* query: NULL when not given */
     char *password_file; /* query: NULL when not given */
     char *password;      /* of the file; wiped when freed */
+    char *patterns;      /* query, hosts: what primaries must match, or NULL */
     int min_replicas;    /* query: 0 when not given */
 } ilk__url_sentinels;
 

@@ -15,7 +15,9 @@
 
 enum {
     SENTINEL_MS = 1000, /* for each one when there is no deadline */
-    HOST_ROOM = 256
+    HOST_ROOM = 256,
+    NEW_AT_ONCE = 16, /* new addresses, and then one in NEW_EACH_MS */
+    NEW_EACH_MS = 10000
 };
 
 struct ilk__sentinel_search {
@@ -43,6 +45,25 @@ uint64_t ilk__server_hash(const char *host, int port)
     uint64_t hash = ilk__hash(ILK__HASH_START, host, strlen(host));
 
     return ilk__hash(hash, &port, sizeof port) | 1;
+}
+
+ilk_status ilk__primary_init(ilk__primary *primary, const ilk__url *url,
+                             ilk_error *err)
+{
+    return ilk__announced_init(&primary->announced, url->sentinels->patterns,
+                               NEW_AT_ONCE, NEW_EACH_MS, err);
+}
+
+ilk_status ilk__primary_check(ilk__primary *primary, const ilk__url *url,
+                              const char *host, int port, ilk_error *err)
+{
+    const ilk__url_sentinels *sentinels = url->sentinels;
+
+    if (sentinels->patterns)
+        for (size_t i = 0; i < sentinels->count; i++)
+            if (strcmp(sentinels->hosts[i], host) == 0)
+                return ILK_OK;
+    return ilk__announced_check(&primary->announced, host, port, err);
 }
 
 void ilk__primary_switched(ilk__primary *primary, unsigned sentinel,
@@ -207,7 +228,10 @@ static ilk_status read_answer(ilk__sentinel_search *search,
     if (host == NULL)
         return ilk__fail(err, ILK_ECONN, "its answer is no address");
     memcpy(search->host, host, strlen(host) + 1);
-    return ILK_OK;
+    return search->target->primary ? ilk__primary_check(search->target->primary,
+                                                        search->target->url,
+                                                        host, search->port, err)
+                                   : ILK_OK;
 }
 
 static ilk_status await_answer(ilk__sentinel_search *search, ilk_error *err)

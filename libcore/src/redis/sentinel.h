@@ -13,6 +13,7 @@
 #ifndef ILK__SENTINEL_H
 #define ILK__SENTINEL_H
 
+#include "net/announced.h"
 #include "net/url.h"
 #include "reply.h"
 
@@ -30,7 +31,17 @@ typedef struct ilk__primary {
     _Atomic uint64_t server;   /* of the last switch, by ilk__server_hash() */
     _Atomic uint32_t switches; /* counts those that were announced */
     _Atomic int64_t epoch;     /* the service's greatest epoch read so far */
+    ilk__announced announced;  /* which addresses are believed */
 } ilk__primary;
+
+/* Set up which addresses are believed, as the URL says. ILK_ESYSTEM. */
+ilk_status ilk__primary_init(ilk__primary *primary, const ilk__url *url,
+                             ilk_error *err);
+
+/* Whether to believe a sentinel that names this address: the host of a sentinel, and
+ * else as ilk__announced_check(). */
+ilk_status ilk__primary_check(ilk__primary *primary, const ilk__url *url,
+                              const char *host, int port, ilk_error *err);
 
 /* A sentinel has announced that this server is the primary. */
 void ilk__primary_switched(ilk__primary *primary, unsigned sentinel,

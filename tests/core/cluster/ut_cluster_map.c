@@ -142,6 +142,41 @@ static void places_of_nodes_are_used_again(void **state)
     assert_true(cluster->node_count <= 4);
 }
 
+static void announced_hosts_must_match_a_pattern(void **state)
+{
+    (void)state;
+    cluster->nodes[0]->is_seed = 1;
+    cluster->announced.patterns = "127.0.0.*";
+    read_map("*3\r\n" RANGE("0", "9", NODE("127.0.0.1", "7000")) RANGE(
+        "10", "19",
+        NODE("127.1.0.1", "7000")) "*3\r\n:20\r\n"
+                                   ":29\r\n*3\r\n$-1\r\n:7000\r\n$1\r\nx\r\n");
+    assert_string_equal(host_of(0), "127.0.0.1");
+    assert_string_equal(host_of(10), "nobody");
+    assert_string_equal(host_of(20), "seed"); /* another port of it */
+    assert_int_equal(cluster->node_count, 3);
+    assert_non_null(
+        strstr(cluster->why.msg, "127.1.0.1:7000 matches no pattern"));
+    assert_null(ilk__cluster_announced_at(cluster, "evil.example", 6379));
+}
+
+static void new_addresses_have_a_limit(void **state)
+{
+    int count = 0;
+
+    (void)state;
+    assert_int_equal(ilk__announced_init(&cluster->announced, NULL,
+                                         ILK__CLUSTER_NEW_AT_ONCE,
+                                         ILK__CLUSTER_NEW_EACH_MS, NULL),
+                     ILK_OK);
+    for (int i = 0; i < 2 * ILK__CLUSTER_NEW_AT_ONCE; i++)
+        count += ilk__cluster_announced_at(cluster, "asked", 10000 + i) != NULL;
+    assert_in_range(count, ILK__CLUSTER_NEW_AT_ONCE,
+                    ILK__CLUSTER_NEW_AT_ONCE + 60);
+    assert_non_null(ilk__cluster_announced_at(cluster, "asked", 10000));
+    assert_non_null(ilk__cluster_announced_at(cluster, "seed", 6379));
+}
+
 /* It may have published a message that was not read yet. */
 static void the_end_of_a_subscriber_is_a_gap(void **state)
 {
@@ -216,9 +251,12 @@ static void assert_refused(const char *url, const char *why)
 static void urls(void **state)
 {
     static const char *const good[] = {
-        "redis+cluster://a", "redis+cluster://a,b:7000,[::1]:7001/0",
+        "redis+cluster://a",
+        "redis+cluster://a,b:7000,[::1]:7001/0",
         "redis+cluster://u:secret@a/?label=x&connect_timeout_ms=5",
-        "rediss+cluster://a,b?ca=/tmp/ca.pem"};
+        "rediss+cluster://a,b?ca=/tmp/ca.pem",
+        "redis+cluster://a?hosts=10.0.*,*.example.com&label=x",
+        "redis+cluster://a?hosts=%2A"};
     const ilk_client_opts opts = {.size = sizeof opts,
                                   .flags = ILK_CLIENT_LAZY};
     ilk_client *client;
@@ -238,6 +276,10 @@ static void urls(void **state)
     assert_refused("redis+cluster://a?listen=b",
                    "listen is not for the cluster");
     assert_refused("redis+cluster://a?quorum=1", "unknown");
+    assert_refused("redis+cluster://a?hosts=", "has no value");
+    assert_refused("redis+cluster://a?hosts=a&hosts=b", "given twice");
+    assert_refused("redis+cluster://a?hosts=a,", "hosts must be patterns");
+    assert_refused("redis://a,b,c?quorum&hosts=a", "unknown");
     assert_refused("redis+cluster://a?ca=x", "unknown, or not for this scheme");
 }
 
@@ -271,6 +313,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_reply_that_is_no_map_changes_nothing,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(places_of_nodes_are_used_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(announced_hosts_must_match_a_pattern,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(new_addresses_have_a_limit, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_end_of_a_subscriber_is_a_gap,
                                         set_up, tear_down),

@@ -139,8 +139,20 @@ static void keys_of_other_schemes_are_refused(void **state)
     assert_refused("redis+sentinel://h/m?listen=a", "\"listen\"");
     assert_refused("redis+sentinel://h/m?ca=/a", "\"ca\"");
     assert_refused("redis://h?sentinel_user=a", "\"sentinel_user\"");
+    assert_refused("redis://h?hosts=a", "\"hosts\"");
     assert_refused("redis://h?sentinel_password_file=/a",
                    "\"sentinel_password_file\"");
+}
+
+static void hosts_are_patterns(void **state)
+{
+    ilk__url url = parse("redis+sentinel://h/m?hosts=10.0.%2A,*.example.com");
+
+    (void)state;
+    assert_string_equal(url.sentinels->patterns, "10.0.*,*.example.com");
+    ilk__url_free(&url);
+    assert_refused("redis+sentinel://h/m?hosts=a,,b", "hosts must be patterns");
+    assert_refused("redis+sentinel://h/m?hosts=a/b", "hosts must be patterns");
 }
 
 static void replicas_are_counted(void **state)
@@ -233,7 +245,7 @@ static void the_password_is_the_files_first_line(void **state)
 static void every_failing_allocation_is_a_status(void **state)
 {
     const char text[] = "redis+sentinel://u:p@a,b/m?label=l&sentinel_user=u"
-                        "&sentinel_password_file=/p";
+                        "&sentinel_password_file=/p&hosts=h";
     ilk__url url;
     ilk_status st;
     long number = 0;
@@ -245,7 +257,7 @@ static void every_failing_allocation_is_a_status(void **state)
         assert_true(st == ILK_OK || st == ILK_ENOMEM);
     } while (st != ILK_OK);
     ilk__alloc_fail_at(0);
-    assert_int_equal(number, 11);
+    assert_int_equal(number, 12);
     ilk__url_free(&url);
 }
 
@@ -257,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_service_is_needed),
         cmocka_unit_test(bad_hosts_are_refused),
         cmocka_unit_test(keys_of_other_schemes_are_refused),
+        cmocka_unit_test(hosts_are_patterns),
         cmocka_unit_test(replicas_are_counted),
         cmocka_unit_test(the_password_is_the_files_first_line),
         cmocka_unit_test(every_failing_allocation_is_a_status),

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "conn_case.h"
 #include "fixture.h"
+#include "net/url_sentinels.h"
 #include "redis/sentinel.h"
 
 #include <stdio.h>
@@ -69,6 +70,7 @@ static ilk_status open_by(const char *query, int64_t timeout_ms)
              "/mymaster/7%s",
              sentinels[0].port, sentinels[1].port, sentinels[2].port, query);
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
+    assert_int_equal(ilk__primary_init(&primary, &url, &err), ILK_OK);
     if (conn_case_fail_at != 0)
         ilk__alloc_fail_at(conn_case_fail_at);
     status = ilk__conn_open(
@@ -168,6 +170,35 @@ static void after_one_that_hangs(void **state)
 
     (void)state;
     the_next_one_is_asked_after(says);
+}
+
+static void after_one_that_names_a_host_which_is_not_allowed(void **state)
+{
+    static const char *const lies[] = {
+        HELLO_ANSWER, "*2\r\n$12\r\nevil.example\r\n$4\r\n6379\r\n", NULL};
+
+    (void)state;
+    peer_serve(&sentinels[0], lies);
+    peer_serve(&sentinels[1], says_answer());
+    peer_serve(&server, says_master);
+    assert_int_equal(open_by("?hosts=192.0.2.*", 5000), ILK_OK);
+    assert_int_equal(atomic_load(&primary.sentinel), 1);
+}
+
+static void new_addresses_have_a_limit(void **state)
+{
+    const ilk__url_sentinels sentinel = {.hosts = {"192.0.2.1"}, .count = 1};
+    const ilk__url url = {.sentinels = (ilk__url_sentinels *)&sentinel};
+    int count = 0;
+
+    (void)state;
+    assert_int_equal(ilk__primary_init(&primary, &url, &err), ILK_OK);
+    for (int port = 1; port < 100; port++)
+        count += ilk__primary_check(&primary, &url, "192.0.2.1", port, &err)
+                 == ILK_OK;
+    assert_in_range(count, 16, 18);
+    assert_int_equal(ilk__primary_check(&primary, &url, "192.0.2.1", 1, &err),
+                     ILK_OK);
 }
 
 static void when_all_fail_each_reason_is_said(void **state)
@@ -400,6 +431,8 @@ int main(void)
         TEST(after_one_with_a_port_that_is_none),
         TEST(after_one_that_makes_no_sense),
         TEST(after_one_that_hangs),
+        TEST(after_one_that_names_a_host_which_is_not_allowed),
+        TEST(new_addresses_have_a_limit),
         TEST(when_all_fail_each_reason_is_said),
         TEST(when_all_refuse_the_login_it_is_a_matter_of_rights),
         TEST(sentinels_that_hang_cost_no_more_than_the_deadline),
