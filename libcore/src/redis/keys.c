@@ -83,18 +83,39 @@ ilk_status ilk__side_key(ilk__bytes *out, const char *kind, const void *name,
     return ILK_OK;
 }
 
+size_t ilk__key_part(char *out, const void *part, size_t len)
+{
+    const char *text = part;
+    size_t written = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        const char one[] = {text[i], '\0'};
+        const char *rest = text[i] == '{'   ? "%7b"
+                           : text[i] == '%' ? "%25"
+                                            : one;
+
+        do {
+            if (out)
+                out[written] = *rest;
+            written++;
+        } while (*++rest);
+    }
+    return written;
+}
+
 ilk_status ilk__part_key(ilk__bytes *out, const ilk__bytes *front,
                          const char *kind, const void *part, size_t len,
                          ilk_error *err)
 {
     const char *opener = front->data + PREFIX_LEN + strlen(kind);
+    const size_t written = ilk__key_part(NULL, part, len);
     char tail[24] = "";
     char *at;
 
     if (strncmp(opener, openers[FORM_TAGGED], strlen(openers[FORM_TAGGED]))
         != 0)
-        snprintf(tail, sizeof tail, "/%zu", len);
-    out->len = front->len + 1 + len + strlen(tail);
+        snprintf(tail, sizeof tail, "/%zu", written);
+    out->len = front->len + 1 + written + strlen(tail);
     out->data = at = ilk__malloc(out->len + 1);
     if (at == NULL) {
         out->len = 0;
@@ -102,8 +123,9 @@ ilk_status ilk__part_key(ilk__bytes *out, const ilk__bytes *front,
     }
     memcpy(at, front->data, front->len);
     at[front->len] = '/';
-    memcpy(at += front->len + 1, part, len);
-    memcpy(at + len, tail, strlen(tail) + 1);
+    at += front->len + 1;
+    at += ilk__key_part(at, part, len);
+    memcpy(at, tail, strlen(tail) + 1);
     return ILK_OK;
 }
 

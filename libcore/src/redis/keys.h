@@ -48,10 +48,19 @@ void ilk__keys_free(ilk__bytes *keys, size_t count);
  *     ilk:store:key:{orders}/KEY
  *     ilk:store:key={a}b/KEY/3    with the bytes of KEY, because only braces show where
  *                                 a name ends
+ *
+ * KEY is written by ilk__key_part().
  */
 ilk_status ilk__part_key(ilk__bytes *out, const ilk__bytes *front,
                          const char *kind, const void *part, size_t len,
                          ilk_error *err);
+
+/*
+ * Write a part of a key, chosen by a user of the object: "%7b" stands for '{', and "%25"
+ * for '%'. So no part has the beginning of another name's hash tag, by which rights on
+ * keys are given (docs/trust.md). Returns the length; `out` may be NULL.
+ */
+size_t ilk__key_part(char *out, const void *part, size_t len);
 
 /* Finds the name inside a side key of this kind; 0 when key is not one. The
  * name points into key. */

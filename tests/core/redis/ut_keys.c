@@ -204,7 +204,9 @@ static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
 /* Parts of any bytes, behind each form of a name. */
 static void check_part(const ilk__bytes *front, const char *name, size_t len)
 {
-    static const char *const parts[] = {"a", "a/1", "}/b", "12", "/", "a/12/3"};
+    static const char *const parts[] = {"a",  "a/1", "}/b",    "12",
+                                        "/",  "{b:", "a/12/3", "%",
+                                        "{}", "%7b", "{a}/3"};
     const char *back;
     size_t back_len;
 
@@ -287,10 +289,25 @@ static void write_text(char *out, size_t len, size_t n, const char *alphabet)
         out[i] = alphabet[n % strlen(alphabet)];
 }
 
+/* Rights on keys are given by patterns such as ilk:*{b:*. */
+static void no_part_begins_a_tag(void **state)
+{
+    ilk__bytes front, key;
+
+    (void)state;
+    assert_int_equal(ilk__side_key(&front, "kv", "a:x", 3, NULL), ILK_OK);
+    assert_int_equal(
+        ilk__part_key(&key, &front, "kv", "{b:stock}100%", 13, NULL), ILK_OK);
+    assert_string_equal(key.data, "ilk:kv:{a:x}/%7bb:stock}100%25");
+    assert_int_equal(key.len, strlen(key.data));
+    ilk__free(key.data);
+    ilk__free(front.data);
+}
+
 /* All names of 1 to 3 bytes with all parts of 1 or 2. */
 static void parts_have_keys_of_their_own(void **state)
 {
-    static const char alphabet[] = "{}/1a";
+    static const char alphabet[] = "{}/1%";
     enum { LETTERS = sizeof alphabet - 1, MOST = 10000 };
     static ilk__bytes keys[MOST];
     size_t count = 0, names = 1;
@@ -383,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_thing_has_a_key_for_each_kind),
         cmocka_unit_test(keys_that_are_no_side_key_of_the_kind_have_no_name),
         cmocka_unit_test(short_names_have_keys_of_their_own_in_their_slot),
+        cmocka_unit_test(no_part_begins_a_tag),
         cmocka_unit_test(parts_have_keys_of_their_own),
         cmocka_unit_test(random_names_are_equal_exactly_when_their_keys_are),
     };

@@ -66,14 +66,15 @@ void ilk__queue_keys_unref(ilk__queue_keys *queue_keys)
 
 /*
  * "ilk:queue:once:{name} id 2": the id's length is at the end, so that no two
- * pairs of name and id make the same key.
+ * pairs of name and id make the same key. The id is written by ilk__key_part().
  */
 ilk_status ilk__queue_once_key(ilk__bytes *out,
                                const ilk__queue_keys *queue_keys,
                                const void *id, size_t len, ilk_error *err)
 {
+    const size_t written = ilk__key_part(NULL, id, len);
     char tail[24];
-    int tail_len = snprintf(tail, sizeof tail, " %zu", len);
+    int tail_len = snprintf(tail, sizeof tail, " %zu", written);
     ilk__bytes base;
     ilk_status st = ilk__side_key(&base, "queue:once", queue_keys->name.data,
                                   queue_keys->name.len, err);
@@ -81,13 +82,13 @@ ilk_status ilk__queue_once_key(ilk__bytes *out,
 
     if (st)
         return st;
-    out->len = base.len + 1 + len + (size_t)tail_len;
+    out->len = base.len + 1 + written + (size_t)tail_len;
     out->data = at = ilk__malloc(out->len + 1);
     if (at) {
         memcpy(at, base.data, base.len);
         at[base.len] = ' ';
-        memcpy(at + base.len + 1, id, len);
-        memcpy(at + base.len + 1 + len, tail, (size_t)tail_len + 1);
+        (void)ilk__key_part(at + base.len + 1, id, len);
+        memcpy(at + base.len + 1 + written, tail, (size_t)tail_len + 1);
     }
     ilk__free(base.data);
     return at ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
