@@ -211,6 +211,11 @@ void cli_time_text(char out[CLI_TIME_MAX], int64_t since_ms);
 void cli_put_text(FILE *file, const char *data, size_t len);
 /* The same in new memory; NULL without memory. */
 char *cli_text(const char *data, size_t len);
+/* A line of a message, in which backslashes stay as they are, in new memory. */
+char *cli_message(const char *line);
+/* The number of a UTF-8 character that a terminal must not get as it is, such as a
+   control or one that changes the direction of what follows; 0 for any other. */
+uint32_t cli_hidden(const char *data, size_t char_len);
 /* Bytes of the UTF-8 character at data; 0 when it is none. */
 size_t cli_utf8(const char *data, size_t len);
 

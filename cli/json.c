@@ -2,7 +2,8 @@
 /*
  * json.c -- JSON on one line, valid whatever the bytes.
  *
- * Text that is UTF-8 is written as it is. Text that is not is read as
+ * Text that is UTF-8 is written as it is, but for characters that steer a terminal, which
+ * become \uNNNN. Text that is not is read as
  * Latin-1: each byte becomes the character of its number. Names and tokens,
  * which may be any bytes, come a second time in hexadecimal, and that form
  * is exact.
@@ -43,24 +44,36 @@ static int is_utf8(const char *data, size_t len)
     return 1;
 }
 
-static void put_byte(FILE *file, unsigned char c, int as_it_is)
+/* A character of n bytes. */
+static void put_character(FILE *file, const char *data, size_t n)
 {
-    if (c == '"' || c == '\\')
-        fprintf(file, "\\%c", c);
-    else if (c < 0x20 || c == 0x7F || (c >= 0x80 && !as_it_is))
-        fprintf(file, "\\u%04x", (unsigned)c);
+    uint32_t hidden = cli_hidden(data, n);
+
+    if (*data == '"' || *data == '\\')
+        fprintf(file, "\\%c", *data);
+    else if (hidden >= 0x10000)
+        fprintf(file, "\\u%04x\\u%04x",
+                (unsigned)(0xD800 + ((hidden - 0x10000) >> 10)),
+                (unsigned)(0xDC00 + ((hidden - 0x10000) & 0x3FF)));
+    else if (hidden || *data == '\0')
+        fprintf(file, "\\u%04x", (unsigned)hidden);
     else
-        fputc(c, file);
+        fwrite(data, 1, n, file);
 }
 
 static void put_string(FILE *file, const char *data, size_t len)
 {
     int as_it_is = is_utf8(data, len);
-    size_t i;
+    size_t i, n;
 
     fputc('"', file);
-    for (i = 0; i < len; i++)
-        put_byte(file, (unsigned char)data[i], as_it_is);
+    for (i = 0; i < len; i += n) {
+        n = as_it_is ? cli_utf8(data + i, len - i) : 1;
+        if ((unsigned char)data[i] >= 0x80 && !as_it_is)
+            fprintf(file, "\\u%04x", (unsigned)(unsigned char)data[i]);
+        else
+            put_character(file, data + i, n);
+    }
     fputc('"', file);
 }
 

@@ -13,12 +13,13 @@ static void put_line(const char *format, va_list list) CLI_PRINTF(1, 0);
 /* One write, so that the lines of several processes do not mix. */
 static void put_line(const char *format, va_list list)
 {
-    char line[1024];
-    int n = vsnprintf(line, sizeof line, format, list);
+    char line[1024], *shown;
 
-    if (n < 0)
+    if (vsnprintf(line, sizeof line, format, list) < 0)
         return;
-    fprintf(stderr, "interlock: %s\n", line);
+    shown = cli_message(line);
+    fprintf(stderr, "interlock: %s\n", shown ? shown : "out of memory");
+    free(shown);
 }
 
 void cli_say(const char *format, ...)

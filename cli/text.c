@@ -2,13 +2,16 @@
 /*
  * text.c -- bytes that may be anything, shown on a terminal.
  *
- * Printable UTF-8 stays as it is. Control characters, C1 controls and stray
- * bytes become \xNN and the backslash is doubled, so that the text shows the
- * exact bytes and a name cannot control the terminal.
+ * Printable UTF-8 stays as it is. Control characters, C1 controls, characters that are
+ * invisible or change the direction of what follows, and stray bytes become \xNN and the
+ * backslash is doubled, so that the text shows the exact bytes and a name cannot control
+ * the terminal. In a message the backslash stays as it is: what the message quotes may
+ * have been escaped before.
  */
 #include "cli.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int follows(const char *data, size_t len, size_t count)
 {
@@ -45,24 +48,48 @@ size_t cli_utf8(const char *data, size_t len)
     return 0;
 }
 
-static int is_control(const char *data, size_t char_len)
+static uint32_t code_point(const char *data, size_t len)
 {
-    unsigned char first = (unsigned char)data[0];
+    uint32_t c = (unsigned char)data[0];
+    size_t i;
 
-    if (char_len == 1)
-        return first < 0x20 || first == 0x7F;
-    return char_len == 2 && first == 0xC2 && (unsigned char)data[1] < 0xA0;
+    if (len > 1)
+        c &= 0x7Fu >> len;
+    for (i = 1; i < len; i++)
+        c = c << 6 | ((unsigned char)data[i] & 0x3Fu);
+    return c;
 }
 
-void cli_put_text(FILE *file, const char *data, size_t len)
+uint32_t cli_hidden(const char *data, size_t char_len)
+{
+    static const uint32_t hidden[][2] = {
+        {0x01, 0x1F},     {0x7F, 0x9F},      {0xAD, 0xAD},     {0x61C, 0x61C},
+        {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F}, {0xFEFF, 0xFEFF},
+        {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
+    uint32_t c = code_point(data, char_len);
+    size_t i;
+
+    for (i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (c >= hidden[i][0] && c <= hidden[i][1])
+            return c;
+    }
+    return 0;
+}
+
+static int is_shown(const char *data, size_t char_len)
+{
+    return char_len > 0 && data[0] != '\0' && !cli_hidden(data, char_len);
+}
+
+static void put(FILE *file, const char *data, size_t len, const char *backslash)
 {
     size_t i, n, hex;
 
     for (i = 0; i < len; i += n) {
         n = cli_utf8(data + i, len - i);
-        if (n > 0 && !is_control(data + i, n)) {
+        if (is_shown(data + i, n)) {
             if (data[i] == '\\')
-                fputc('\\', file);
+                fputs(backslash, file);
             fwrite(data + i, 1, n, file);
             continue;
         }
@@ -73,7 +100,12 @@ void cli_put_text(FILE *file, const char *data, size_t len)
     }
 }
 
-char *cli_text(const char *data, size_t len)
+void cli_put_text(FILE *file, const char *data, size_t len)
+{
+    put(file, data, len, "\\");
+}
+
+static char *text(const char *data, size_t len, const char *backslash)
 {
     char *out = NULL;
     size_t out_len;
@@ -81,10 +113,20 @@ char *cli_text(const char *data, size_t len)
 
     if (!file)
         return NULL;
-    cli_put_text(file, data, len);
+    put(file, data, len, backslash);
     if (fclose(file) != 0) {
         free(out);
         return NULL;
     }
     return out;
+}
+
+char *cli_text(const char *data, size_t len)
+{
+    return text(data, len, "\\");
+}
+
+char *cli_message(const char *line)
+{
+    return text(line, strlen(line), "");
 }

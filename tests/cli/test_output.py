@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import time
 
 import pytest
@@ -169,7 +170,30 @@ ODD = [
     b"\xed\xa0\x80 surrogate",
     b"\xf4\x90\x80\x80 beyond",
     b"cut \xe2\x82",
+    "\u009b2J \u202eright to left \u2066 \U000e0041 \u200b".encode(),
 ]
+HIDDEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\U000e0000-\U000e0fff]"
+)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_no_name_steers_a_terminal(shell, name, odd):
+    raw = name.encode() + odd
+    assert shell.run("lock", raw, "true").returncode == 0
+
+    for words in (["ls", f"{name}*"], ["inspect", raw]):
+        for json_too in ([], ["--json"]):
+            done = shell.run(*words, *json_too)
+            assert not HIDDEN.search(done.stdout.decode("utf-8"))  # and it is UTF-8
+
+
+@pytest.mark.parametrize("odd", [one for one in ODD if b"\n" not in one])
+def test_no_message_steers_a_terminal(shell, odd):
+    done = shell.run("lock", b"--" + odd, "x", "true")
+
+    assert done.returncode == 64
+    assert not HIDDEN.search(done.stderr.decode("utf-8"))
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))

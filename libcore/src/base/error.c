@@ -2,6 +2,8 @@
 /* error.c -- names and texts of statuses, and the caller's error text. */
 #include "error.h"
 
+#include "printable.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,9 +96,7 @@ ilk_status ilk__fail(ilk_error *err, ilk_status status, const char *format, ...)
         text[0] = '\0';
     va_end(args);
 
-    for (char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    ilk__make_printable(text);
     err->code = status;
     memcpy(err->msg, text, sizeof text);
     return status;

@@ -92,6 +92,35 @@ static void control_bytes_become_question_marks(void **state)
     assert_string_equal(err.msg, "a?b?c?? \xc3\xa9");
 }
 
+/* A server's text could steer the terminal that shows it. */
+static void what_no_terminal_should_get_becomes_question_marks(void **state)
+{
+    static const char *const texts[][2] = {
+        {"\xc2\x9b"
+         "2J",
+         "??2J"}, /* C1: CSI */
+        {"\x9b"
+         "2J",
+         "?2J"}, /* no UTF-8 */
+        {"a\xe2\x80\xae"
+         "b",
+         "a???b"},                    /* U+202E */
+        {"\xe2\x81\xa6x", "???x"},    /* U+2066 */
+        {"\xf3\xa0\x80\x81", "????"}, /* a tag, U+E0001 */
+        {"\xc0\xaf", "??"},           /* longer than needed */
+        {"\xed\xa0\x80", "???"},      /* half of a pair of UTF-16 */
+        {"\xf4\x90\x80\x80", "????"}, /* above U+10FFFF */
+        {"caf\xc3", "caf?"},          /* cut */
+        {"\xe2\x82\xac \xf0\x9f\x94\x92", "\xe2\x82\xac \xf0\x9f\x94\x92"}};
+    ilk_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        ilk__fail(&err, ILK_ESERVER, "%s", texts[i][0]);
+        assert_string_equal(err.msg, texts[i][1]);
+    }
+}
+
 static void the_old_text_may_be_part_of_the_new(void **state)
 {
     ilk_error err;
@@ -126,6 +155,7 @@ int main(void)
         cmocka_unit_test(fail_accepts_no_error_struct),
         cmocka_unit_test(text_that_is_too_long_is_cut),
         cmocka_unit_test(control_bytes_become_question_marks),
+        cmocka_unit_test(what_no_terminal_should_get_becomes_question_marks),
         cmocka_unit_test(the_old_text_may_be_part_of_the_new),
         cmocka_unit_test(clear_leaves_ok_and_no_text),
     };
