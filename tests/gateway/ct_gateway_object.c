@@ -133,6 +133,22 @@ static void an_object_that_is_none_is_refused(void **state)
                    "has no backend for memory+udp://");
 }
 
+static void a_directory_of_backends_belongs_to_its_user(void **state)
+{
+    (void)state;
+    setenv("INTERLOCK_BACKENDS", "/nowhere", 1);
+    assert_refused("etcd://", ILK_EINVAL, "there is no directory /nowhere");
+    setenv("INTERLOCK_BACKENDS", "/dev/null", 1);
+    assert_refused("etcd://", ILK_EINVAL, "there is no directory /dev/null");
+    setenv("INTERLOCK_BACKENDS", directory, 1);
+    assert_int_equal(chmod(directory, 01777), 0); /* sticky is not enough */
+    assert_refused("garbage://", ILK_EINVAL, "other users may write to ");
+    assert_int_equal(chmod(directory, 0700), 0);
+    write_object("garbage", "no object");
+    assert_refused("garbage://", ILK_EUNSUPPORTED, "cannot load the backend: ");
+    unsetenv("INTERLOCK_BACKENDS");
+}
+
 /* Its libmariadb.so has a version that no machine has. */
 static void an_object_whose_client_library_is_missing_names_its_package(
     void **state)
@@ -249,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_scheme_that_nobody_knows_is_refused_by_the_parser),
         cmocka_unit_test(an_object_of_another_version_is_refused),
         cmocka_unit_test(an_object_that_is_none_is_refused),
+        cmocka_unit_test(a_directory_of_backends_belongs_to_its_user),
         cmocka_unit_test(threads_may_load_it_at_once),
         cmocka_unit_test(a_child_of_threads_has_it_as_well),
     };

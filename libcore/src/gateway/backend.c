@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 ilk_status ilk__backend_register(const ilk__backend *backend)
@@ -68,12 +69,43 @@ static int is_at(char path[PATH_MAX], const char *directory, const char *below,
     return len > 0 && len < PATH_MAX && access(path, F_OK) == 0;
 }
 
-static int find_object(char path[PATH_MAX], const char *scheme)
+/* $INTERLOCK_BACKENDS, or NULL. */
+static const char *named_directory(void)
 {
     const char *named = ilk__environment("INTERLOCK_BACKENDS");
+
+    return named && *named ? named : NULL;
+}
+
+/* Others who may write to the directory could put code there. A group whose number is
+ * the user's, as most systems create it, is private. */
+static ilk_status check_named(ilk_error *err)
+{
+    const char *named = named_directory();
+    struct stat info;
+
+    if (!named)
+        return ILK_OK;
+    if (stat(named, &info) || !S_ISDIR(info.st_mode))
+        return ilk__fail(err, ILK_EINVAL,
+                         "INTERLOCK_BACKENDS: there is no directory %.200s",
+                         named);
+    if ((info.st_uid && info.st_uid != geteuid()) || info.st_mode & S_IWOTH
+        || (info.st_mode & S_IWGRP && info.st_gid && info.st_gid != geteuid()))
+        return ilk__fail(err, ILK_EINVAL,
+                         "INTERLOCK_BACKENDS: other users may write to %.200s, "
+                         "mode %03o, user %lu: code is loaded from there",
+                         named, (unsigned)info.st_mode & 0777,
+                         (unsigned long)info.st_uid);
+    return ILK_OK;
+}
+
+static int find_object(char path[PATH_MAX], const char *scheme)
+{
+    const char *named = named_directory();
     char own[PATH_MAX];
 
-    if (named && *named && is_at(path, named, "", scheme))
+    if (named && is_at(path, named, "", scheme))
         return 1;
     if (!own_directory(own))
         return 0;
@@ -153,10 +185,14 @@ ilk_status ilk__backend_load(const char *url, ilk_error *err)
 {
     char scheme[ILK__URL_SCHEME_MAX + 1], store[ILK__BACKEND_STORE_MAX + 1];
     char path[PATH_MAX];
+    ilk_status st;
 
     if (!ilk__url_unknown_scheme(scheme, url))
         return ILK_OK;
     ilk__backend_store_of(store, scheme);
+    st = check_named(err);
+    if (st)
+        return st;
     if (find_object(path, store))
         return load(path, scheme, store, err);
     if (!ilk__backend_is_documented(store))

@@ -127,7 +127,8 @@ ilk_status ilk__backend_register(const ilk__backend *backend);
  * not loaded before: libinterlock-<scheme>.so in $INTERLOCK_BACKENDS, in the
  * directory `interlock` beside the library, or beside the library. A scheme `x+y` is
  * in the object of `x`. It stays loaded.
- * Any thread. ILK_EUNSUPPORTED: the scheme is documented, but its file is missing or
+ * Any thread. ILK_EINVAL: that variable names no directory, or one to which others may
+ * write. ILK_EUNSUPPORTED: the scheme is documented, but its file is missing or
  * does not fit. ILK_OK for a scheme that does not exist: the parser refuses it.
  */
 ilk_status ilk__backend_load(const char *url, ilk_error *err);
