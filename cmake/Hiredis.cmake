@@ -118,6 +118,13 @@ else()
             " -DILK_HIREDIS=bundled without a source directory fetches one")
     endif()
     ilk_compile_hiredis(${ilk_hiredis_dir})
+    # Its licence asks for the notice wherever the compiled code goes.
+    set(ilk_hiredis_notice ${ilk_hiredis_dir}/COPYING)
+    if(NOT EXISTS ${ilk_hiredis_notice})
+        message(WARNING "interlock: no COPYING in '${ilk_hiredis_dir}', so what"
+            " is installed lacks the notice of hiredis")
+        set(ilk_hiredis_notice "")
+    endif()
     message(STATUS
         "interlock: hiredis ${ilk_hiredis_version} compiled in")
 endif()

@@ -72,6 +72,11 @@ add_custom_target(interlock_man ALL DEPENDS ${ilk_man3}/made)
 install(DIRECTORY ${ilk_man3} DESTINATION ${CMAKE_INSTALL_MANDIR}
     COMPONENT man3 FILES_MATCHING PATTERN "*.3")
 
+if(ilk_hiredis_notice)
+    install(FILES ${ilk_hiredis_notice} DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        RENAME copyright.hiredis)
+endif()
+
 # --- interlock.pc finds its prefix from where it lies, so a tree may move.
 set(ILK_PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
 set(ILK_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")

@@ -69,6 +69,11 @@ function(ilk_bundle_licence package)
     endif()
 endfunction()
 
+if(ilk_hiredis_notice)
+    install(FILES ${ilk_hiredis_notice} DESTINATION interlock/interlock/licences
+        RENAME hiredis COMPONENT python)
+endif()
+
 # Client libraries that are not linked statically, each as one file under the name by
 # which the linker looks for it, and nothing else.
 function(ilk_bundle_libraries backend bundle)
