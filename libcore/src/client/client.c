@@ -429,6 +429,8 @@ static ilk_status set_up(ilk_client *client, const char *text,
         st = copy_text(&client->url.listen, &client->opts.listen, err);
     if (st == ILK_OK && client->url.sentinels)
         st = ilk__url_sentinels_read(client->url.sentinels, err);
+    if (st == ILK_OK && client->url.sentinels)
+        st = ilk__primary_init(&client->primary, &client->url, err);
     if (st == ILK_OK)
         st = ilk__client_find_replicas(client, err);
     client->backend = ilk__backend_find(&client->url);
@@ -476,6 +478,16 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
 
 /* ---- closing ------------------------------------------------------------ */
 
+/* The keeper has ended, and a call that comes later finds the client closed, or holds
+ * the mutex and writes to -1. */
+static void close_wakeup(ilk_client *client)
+{
+    ilk__shared_lock(client->shared);
+    if (!atomic_load(&client->raising))
+        ilk__pollable_close(&client->shared->wakeup);
+    ilk__shared_unlock(client->shared);
+}
+
 static void shut(ilk_client *client)
 {
     ilk__embedded *embedded;
@@ -493,6 +505,7 @@ static void shut(ilk_client *client)
     ilk__loop_shut(client->loop);
     ilk__keeper_stop(client->keeper,
                      released ? LAST_RELEASES_MS : LAST_CANCELS_MS);
+    close_wakeup(client);
     ilk__lanes_shut(client->lanes);
     ilk__gateway_stop(client->gateway);
     pthread_mutex_lock(&client->revival);

@@ -26,7 +26,8 @@ struct ilk_client {
     _Atomic int32_t closed;
     _Atomic uint32_t stops;      /* odd while the client is stopped */
     _Atomic uint32_t stopped_in; /* the fork generation of the last stop */
-    uint32_t generation;         /* ilk__fork_generation() when it was opened */
+    _Atomic uint32_t raising; /* calls that raise the wake-up without a mutex */
+    uint32_t generation;      /* ilk__fork_generation() when it was opened */
     uint32_t
         era; /* counts reopenings: holds of an older era are the parent's */
     ilk_client_opts opts;

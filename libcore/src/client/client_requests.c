@@ -78,12 +78,22 @@ ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
                               begin_ping, err);
 }
 
+/* A signal handler may be here while another thread closes the client, which keeps the
+ * descriptor open then. */
+static void raise_wakeup(ilk_client *client)
+{
+    atomic_fetch_add(&client->raising, 1);
+    if (!client->closed)
+        ilk__pollable_raise(&client->shared->wakeup);
+    atomic_fetch_sub(&client->raising, 1);
+}
+
 void ilk_client_interrupt(ilk_client *client)
 {
     if (!client || ilk__client_is_forked(client) || client->closed)
         return;
     atomic_fetch_add(&client->shared->interrupts, 1);
-    ilk__pollable_raise(&client->shared->wakeup);
+    raise_wakeup(client);
 }
 
 /* In a child that has not reopened the client yet only the flag is set: the
@@ -94,8 +104,8 @@ void ilk_client_stop(ilk_client *client)
         return;
     atomic_store(&client->stopped_in, ilk__fork_generation());
     atomic_fetch_or(&client->stops, 1);
-    if (!ilk__client_is_forked(client) && !client->closed)
-        ilk__pollable_raise(&client->shared->wakeup);
+    if (!ilk__client_is_forked(client))
+        raise_wakeup(client);
 }
 
 void ilk_client_resume(ilk_client *client)
