@@ -11,8 +11,17 @@ from __future__ import annotations
 
 import logging
 
+try:
+    from ._core import ffi as _ffi_module
+except ImportError as _failure:
+    if "subinterpreter" not in str(_failure):
+        raise
+    raise ImportError(
+        "interlock works in the main interpreter only, because its C module needs"
+        f" cffi: {_failure}"
+    ) from _failure
+
 from . import errors, guard, recipes, server
-from ._core import ffi as _ffi_module
 from ._core import lib as _lib
 from .barrier import Barrier, BarrierInfo
 from .client import Client, connect

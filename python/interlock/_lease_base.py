@@ -323,7 +323,7 @@ class LeaseBase(ProcessBound):
         if self._owner not in (None, _caller()):
             raise kind(
                 f"{self._noun} {self._shown} is reentrant and in use by another"
-                " thread or task"
+                " thread or task, which needs a handle of its own"
             )
 
 

@@ -14,6 +14,7 @@ from . import semaphore as _semaphore
 from ._client_base import ClientBase
 from ._core import lib
 from ._ffi import Name, Seconds
+from ._habits import names_ours
 from ._lease_base import Options
 from ._primitives import Primitives
 from .lock import Lock
@@ -140,6 +141,7 @@ class Client(ClientBase, Primitives):
         _ffi.call(lib.ilk_client_ping, self._live(), _ffi.timeout_ms(timeout))
         return True
 
+    @names_ours
     def lock(
         self,
         name: Name,

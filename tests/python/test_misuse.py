@@ -6,7 +6,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import os
 import pickle
+import subprocess
+import sys
 import warnings
 
 import interlock
@@ -125,3 +128,59 @@ async def test_two_tasks_on_one_handle_are_told_of_tasks(url, name):
 def test_a_url_of_another_kind_names_those_that_there_are():
     with pytest.raises(interlock.InvalidError, match="valkey://, valkeys://, unix://"):
         interlock.connect("postgres://host")
+
+
+@pytest.mark.parametrize("kind", [interlock.Client, aio.Client])
+def test_a_habit_from_redis_py_is_answered_with_our_name(kind):
+    with pytest.raises(TypeError, match="no argument 'timeout': ttl= is the lease"):
+        kind.lock(None, "a", timeout=5)
+    with pytest.raises(TypeError, match="'blocking_timeout': wait= is how long"):
+        kind.lock(None, "a", blocking_timeout=5)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tll'"):
+        kind.lock(None, "a", tll=5)
+
+
+IN_ANOTHER_INTERPRETER = """
+import sys
+
+class Refuses:
+    def find_spec(self, name, path=None, target=None):
+        if name == "_cffi_backend":
+            raise ImportError(
+                "module _cffi_backend does not support loading in subinterpreters"
+            )
+
+sys.meta_path.insert(0, Refuses())
+import interlock
+"""
+
+
+def test_an_import_in_a_subinterpreter_says_that_it_is_ours():
+    done = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_INTERPRETER],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "interlock works in the main interpreter only" in done.stderr
+    assert "_cffi_backend does not support loading in subinterpreters" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_closed_client_keeps_no_descriptor(url, name):
+    def descriptors():
+        return set(os.listdir("/proc/self/fd"))
+
+    with interlock.connect(url) as warm:  # what the process has once
+        warm.lock(name).acquire()
+    del warm
+    gc.collect()
+    before = descriptors()
+    client = interlock.connect(url)
+    lock = client.lock(name)
+    assert lock.acquire(5)  # its background thread runs
+    client.close()
+
+    assert descriptors() <= before
+    assert client.closed

@@ -18,6 +18,7 @@ from .. import semaphore as _semaphore
 from .._client_base import ClientBase
 from .._core import lib
 from .._ffi import Name, Seconds
+from .._habits import names_ours
 from .._lease_base import Options
 from .._process_bound import ProcessBound
 from ..notifications import KINDS, loss_error
@@ -129,6 +130,7 @@ class Client(ClientBase, Primitives):
         )
         return True
 
+    @names_ours
     def lock(
         self,
         name: Name,
