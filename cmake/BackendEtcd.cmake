@@ -69,8 +69,8 @@ file(GLOB ilk_etcd_backend_sources CONFIGURE_DEPENDS
 ilk_add_backend(etcd ilk__etcd_backend ${ilk_etcd_backend_sources})
 target_link_libraries(interlock_etcd PRIVATE ilk_etcd_client)
 
-# After Tests.cmake: the client's test, with an etcd of its own, and the fuzz target
-# of its answers, which runs over its corpus.
+# After Tests.cmake: the client's test, with an etcd of its own, and the fuzz targets,
+# which run over their corpora.
 function(ilk_add_etcd_client_test)
     ilk_add_test(
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/ct_etcd_client.c store 300)
@@ -78,12 +78,20 @@ function(ilk_add_etcd_client_test)
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/etcd_server.c)
     target_link_libraries(ct_etcd_client PRIVATE ilk_etcd_client)
 
+    add_library(ilk_etcd_objects STATIC EXCLUDE_FROM_ALL
+        ${ilk_etcd_backend_sources})
+    target_include_directories(ilk_etcd_objects PUBLIC
+        ${PROJECT_SOURCE_DIR}/libcore)
+    target_link_libraries(ilk_etcd_objects PUBLIC ilk_etcd_client ilk_test_base)
     ilk_add_store_fuzz(etcd_answers
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_answers.c
         ilk_etcd_client)
     ilk_add_store_fuzz(etcd_http
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_http.c
         ilk_etcd_client)
+    ilk_add_store_fuzz(etcd_options
+        ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_options.c
+        ilk_etcd_objects)
     ilk_add_store_fuzz(etcd_names
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_names.c
         ilk_etcd_client)

@@ -15,26 +15,17 @@ target_sources(ut_zookeeper PRIVATE ${ilk_zookeeper_sources})
 target_include_directories(ut_zookeeper PRIVATE ${PROJECT_SOURCE_DIR}/libcore)
 add_dependencies(unit_tests ut_zookeeper)
 
-# Its server's frames as a fuzz target, which runs over its corpus.
-function(ilk_add_zookeeper_fuzz name)
-    ilk_add_fuzz(${name}
-        ${PROJECT_SOURCE_DIR}/tests/backends/zookeeper/fuzz_zookeeper_frames.c
-        ${ilk_zookeeper_sources} ${ARGN})
-    target_include_directories(${name} PRIVATE
-        ${PROJECT_SOURCE_DIR}/tests/fuzz ${PROJECT_SOURCE_DIR}/libcore)
-endfunction()
-ilk_add_zookeeper_fuzz(fuzz_zookeeper_frames
-    ${PROJECT_SOURCE_DIR}/tests/fuzz/driver.c)
-add_test(NAME fuzz_zookeeper_frames COMMAND ${ILK_TEST_LAUNCHER}
-    $<TARGET_FILE:fuzz_zookeeper_frames>
-    ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus_zookeeper_frames)
-set_tests_properties(fuzz_zookeeper_frames PROPERTIES LABELS ut TIMEOUT 60)
-add_dependencies(unit_tests fuzz_zookeeper_frames)
-if(ILK_FUZZ)
-    ilk_add_zookeeper_fuzz(fuzzer_zookeeper_frames)
-    target_link_options(fuzzer_zookeeper_frames PRIVATE -fsanitize=fuzzer)
-    add_dependencies(fuzzers fuzzer_zookeeper_frames)
-endif()
+# Its server's frames and its URLs as fuzz targets, which run over their corpus.
+add_library(ilk_zookeeper_objects STATIC EXCLUDE_FROM_ALL
+    ${ilk_zookeeper_sources})
+target_include_directories(ilk_zookeeper_objects PUBLIC
+    ${PROJECT_SOURCE_DIR}/libcore)
+target_link_libraries(ilk_zookeeper_objects PUBLIC ilk_test_base)
+foreach(noun zookeeper_frames zookeeper_options)
+    ilk_add_store_fuzz(${noun}
+        ${PROJECT_SOURCE_DIR}/tests/backends/zookeeper/fuzz_${noun}.c
+        ilk_zookeeper_objects)
+endforeach()
 
 # The test with a server looks at its nodes with the client of ZooKeeper's authors
 # (Debian: libzookeeper-st-dev).

@@ -1,59 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * fuzz_mysql_options.c -- any text as a URL of mysql://: it opens a client, which
- * connects to nobody yet, or says why not, without the password.
- */
-#include "fuzz.h"
-
-#include "gateway/backend.h"
-#include "net/url.h"
-
-enum { TEXT_MOST = 2000 };
+/* fuzz_mysql_options.c -- any text as a URL of mysql://, see fuzz_store_url.h. */
+#include "../fuzz_store_url.h"
 
 extern const ilk__backend ilk__mysql_backend;
-
-static const char secret[] = "s3cret-w0rd";
-
-static void open_url(const ilk__url *url, const ilk__backend *backend)
-{
-    void *self = NULL;
-    ilk_error err;
-
-    ilk__error_clear(&err);
-    if (backend->open(&self, NULL, url, &err) == ILK_OK) {
-        CHECK(self != NULL);
-        backend->close(self);
-        return;
-    }
-    CHECK(self == NULL && err.msg[0]);
-    CHECK(strstr(err.msg, secret) == NULL);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const schemes[] = {"mysql", "mysql+tls", "mariadb",
                                           "mariadb+tls"};
-    const ilk__backend *backend = &ilk__mysql_backend;
-    fuzz_input in = {data, size};
-    const unsigned kind = fuzz_pick(&in, 4);
-    char text[TEXT_MOST + 64];
-    const size_t len = in.left < TEXT_MOST ? in.left : TEXT_MOST;
-    ilk_error err;
-    ilk__url url;
-    int front;
 
-    for (const ilk__backend *one = backend; one; one = one->also)
-        CHECK(ilk__url_add_backend(one->scheme, one) == ILK_OK);
-    front = snprintf(text, sizeof text, "%s://user:%s@", schemes[kind], secret);
-    if (len)
-        memcpy(text + front, in.at, len);
-    text[(size_t)front + len] = '\0';
-    if (strstr(text + front, secret))
-        return 0; /* an option of that name may be repeated */
-    memset(&url, 0, sizeof url);
-    if (ilk__url_parse(&url, text, &err) == ILK_OK) {
-        open_url(&url, url.backend);
-        ilk__url_free(&url);
-    }
-    return 0;
+    return fuzz_store_url(&ilk__mysql_backend, schemes,
+                          sizeof schemes / sizeof schemes[0], data, size);
 }
