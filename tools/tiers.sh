@@ -287,7 +287,7 @@ run_lying_store()
 tier_lies()
 {
     run_lying 2000 && run_lying_store mysql 200 &&
-        run_lying_store zookeeper 200 &&
+        run_lying_store zookeeper 200 && run_lying_store etcd 200 &&
         run_pytest tests/lying/test_control.py &&
         run_pytest -n "$slots" tests/lying/test_zookeeper_lies.py
 }

@@ -17,6 +17,8 @@ same_inputs()
 {
     case $1 in
     client | etcd_http) echo 6000 ;;
+    topology) echo 20000 ;;
+    announcements | session) echo 100000 ;;
     *) echo 500000 ;;
     esac
 }

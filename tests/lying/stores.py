@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Clients of another store's server that lies: the process lives, small and in time.
 
-    stores.py [--store mysql|zookeeper] [--lies 200] [--seed 9]
+    stores.py [--store etcd|mysql|zookeeper] [--lies 200] [--seed 9]
 
 Each round is a process (tests/shared/store_calls.py) with a server of its own, which is
 honest at first and then spoils what it sends, or tells one lie over and over. A store
@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "shared"))
 
+import etcd_lies
 import lying_mysql
 import store_calls
 import zookeeper_lies
@@ -35,6 +36,7 @@ VERBS += ("get", "set", "wait")
 STORES: dict[str, Sequence[Callable[[random.Random], lying_mysql.Server]]] = {
     "mysql": [lying_mysql.Spoils, *map(lying_mysql.without_chance, lying_mysql.LIES)],
     "zookeeper": zookeeper_lies.SERVERS,
+    "etcd": etcd_lies.SERVERS,
 }
 
 
