@@ -8,10 +8,10 @@
 #include "store_socket.h"
 
 #include "base/backoff.h"
-#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "net/dial.h"
+#include "net/socket_io.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -54,17 +54,9 @@ static ilk_status broke(const ilk__store_socket *self, int error,
 static ilk_status send_some(ilk__store_socket *self, const void *data,
                             size_t len, size_t *out_sent, ilk_error *err)
 {
-    int cancelling = ilk__cancel_disable();
-    ssize_t sent;
-
-    do
-        sent = send(self->fd, data, len, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    ilk__cancel_restore(cancelling);
-    *out_sent = sent < 0 ? 0 : (size_t)sent;
-    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-        return broke(self, errno, err);
-    return ILK_OK;
+    return ilk__socket_send(self->fd, data, len, out_sent)
+               ? ILK_OK
+               : broke(self, errno, err);
 }
 
 /* Send the encrypted bytes, as far as the socket accepts them. */
@@ -124,22 +116,15 @@ int ilk__store_socket_unsent(const ilk__store_socket *self)
 static ilk_status fetch(ilk__store_socket *self, size_t *out_len,
                         ilk_error *err)
 {
-    int cancelling = ilk__cancel_disable();
-    ssize_t got;
-
-    do
-        got = recv(self->fd, self->received, sizeof self->received, 0);
-    while (got < 0 && errno == EINTR);
-    ilk__cancel_restore(cancelling);
-    *out_len = got < 0 ? 0 : (size_t)got;
-    if (got > 0)
-        return ILK_OK;
-    if (got == 0)
+    switch (ilk__socket_receive(self->fd, self->received, sizeof self->received,
+                                out_len)) {
+    case ILK__SOCKET_BYTES: return ILK_OK;
+    case ILK__SOCKET_NOTHING: return ILK_EAGAIN;
+    case ILK__SOCKET_CLOSED:
         return ilk__fail(err, ILK_ECONN,
                          "the server at %s closed the connection", self->where);
-    if (errno == EAGAIN || errno == EWOULDBLOCK)
-        return ILK_EAGAIN;
-    return broke(self, errno, err);
+    default: return broke(self, errno, err);
+    }
 }
 
 /* Bytes that arrived together with the end of the handshake, or with the end of

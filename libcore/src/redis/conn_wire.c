@@ -13,12 +13,10 @@
  */
 #include "conn_internal.h"
 
-#include "base/cancel.h"
-#include "net/dial.h"
+#include "net/socket_io.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 static ilk_status broken(const ilk__conn *conn, int error, ilk_error *err)
 {
@@ -38,17 +36,9 @@ static ilk_status tls_broke(const ilk__conn *conn, const ilk_error *why,
 static ilk_status send_some(ilk__conn *conn, const void *data, size_t len,
                             size_t *out_sent, ilk_error *err)
 {
-    int cancelling = ilk__cancel_disable();
-    ssize_t sent;
-
-    do
-        sent = send(conn->fd, data, len, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    ilk__cancel_restore(cancelling);
-    *out_sent = sent < 0 ? 0 : (size_t)sent;
-    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-        return broken(conn, errno, err);
-    return ILK_OK;
+    return ilk__socket_send(conn->fd, data, len, out_sent)
+               ? ILK_OK
+               : broken(conn, errno, err);
 }
 
 /* Append the TLS layer's encrypted bytes to `sealed`. */
@@ -107,22 +97,15 @@ int ilk__conn_unsent(const ilk__conn *conn)
 
 ilk_status ilk__conn_fetch(ilk__conn *conn, size_t *out_len, ilk_error *err)
 {
-    int cancelling = ilk__cancel_disable();
-    ssize_t got;
-
-    do
-        got = recv(conn->fd, conn->received, sizeof conn->received, 0);
-    while (got < 0 && errno == EINTR);
-    ilk__cancel_restore(cancelling);
-    *out_len = got < 0 ? 0 : (size_t)got;
-    if (got > 0)
-        return ILK_OK;
-    if (got == 0)
+    switch (ilk__socket_receive(conn->fd, conn->received, sizeof conn->received,
+                                out_len)) {
+    case ILK__SOCKET_BYTES: return ILK_OK;
+    case ILK__SOCKET_NOTHING: return ILK_EAGAIN;
+    case ILK__SOCKET_CLOSED:
         return ilk__fail(err, ILK_ECONN,
                          "the server at %s closed the connection", conn->where);
-    if (errno == EAGAIN || errno == EWOULDBLOCK)
-        return ILK_EAGAIN;
-    return broken(conn, errno, err);
+    default: return broken(conn, errno, err);
+    }
 }
 
 /* Decrypt all bytes and feed them to the reader. A failure behind some good

@@ -36,20 +36,6 @@ static void set_state(ilk_info *info, const char *name, int in_use)
 
 /* ---- election ------------------------------------------------------------ */
 
-/* The elements of election_inspect's reply that follow the code. */
-enum {
-    AT_TERM,
-    AT_VERSION,
-    AT_LEADS,
-    AT_PTTL,
-    AT_SINCE,
-    AT_TOKEN,
-    AT_WHO,
-    AT_VALUE,
-    AT_CANDIDATES,
-    AT_ENTRIES
-};
-
 static void ask_election(ilk__op *op)
 {
     begin(op, ILK__ELECTION_KEYS);
@@ -58,17 +44,18 @@ static void ask_election(ilk__op *op)
 
 static int add_leader(ilk_info *info, const ilk__reply *reply)
 {
-    const ilk__reply *value = ilk__script_item(reply, AT_VALUE);
-    ilk__info_entry *leader =
-        ilk__info_add_holder(info, ilk__script_item(reply, AT_TOKEN),
-                             ilk__script_item(reply, AT_WHO));
+    const ilk__reply *value = ilk__script_item(reply, ILK__ELECTION_AT_VALUE);
+    ilk__info_entry *leader = ilk__info_add_holder(
+        info, ilk__script_item(reply, ILK__ELECTION_AT_TOKEN),
+        ilk__script_item(reply, ILK__ELECTION_AT_WHO));
 
     if (!leader)
         return 0;
     leader->permits = 1;
     leader->fence = info->fence;
-    leader->since_ms = ilk__script_int(reply, AT_SINCE);
-    leader->ttl_ms = info->ttl_ms = ilk__script_int(reply, AT_PTTL);
+    leader->since_ms = ilk__script_int(reply, ILK__ELECTION_AT_SINCE);
+    leader->ttl_ms = info->ttl_ms =
+        ilk__script_int(reply, ILK__ELECTION_AT_PTTL);
     info->state = ILK_INFO_HELD;
     info->holders = 1;
     return ilk__info_text(info, "value", value->str, value->len);
@@ -77,15 +64,15 @@ static int add_leader(ilk_info *info, const ilk__reply *reply)
 static ilk__act see_election(ilk__op *op, const ilk__reply *reply)
 {
     ilk_info *info = info_of(op);
-    int leads = ilk__script_int(reply, AT_LEADS) == 1;
+    int leads = ilk__script_int(reply, ILK__ELECTION_AT_LEADS) == 1;
 
-    info->fence = ilk__script_int(reply, AT_TERM);
-    info->waiters = ilk__script_int(reply, AT_CANDIDATES);
+    info->fence = ilk__script_int(reply, ILK__ELECTION_AT_TERM);
+    info->waiters = ilk__script_int(reply, ILK__ELECTION_AT_CANDIDATES);
     set_state(info, leads ? "led" : "vacant",
               leads || info->fence > 0 || info->waiters > 0);
     ilk__info_number(info, "term", info->fence);
     if ((leads && !add_leader(info, reply))
-        || !ilk__info_list(info, reply, AT_ENTRIES))
+        || !ilk__info_list(info, reply, ILK__ELECTION_AT_ENTRIES))
         return no_memory(op);
     return ilk__op_done(op, ILK_OK);
 }

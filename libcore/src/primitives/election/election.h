@@ -21,6 +21,20 @@ enum {
     ILK__ELECTION_DEFAULT_MS = 20 * 1000
 };
 
+/* The elements of the replies of election_inspect that follow the code. */
+enum {
+    ILK__ELECTION_AT_TERM,
+    ILK__ELECTION_AT_VERSION,
+    ILK__ELECTION_AT_LEADS,
+    ILK__ELECTION_AT_PTTL,
+    ILK__ELECTION_AT_SINCE,
+    ILK__ELECTION_AT_TOKEN,
+    ILK__ELECTION_AT_WHO,
+    ILK__ELECTION_AT_VALUE,
+    ILK__ELECTION_AT_CANDIDATES,
+    ILK__ELECTION_AT_ENTRIES
+};
+
 extern const char *const ilk__election_key_kinds[ILK__ELECTION_KEYS];
 
 struct ilk_election {

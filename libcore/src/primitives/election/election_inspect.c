@@ -7,20 +7,6 @@
 
 #include <string.h>
 
-/* The elements of the replies that follow the code. */
-enum {
-    AT_TERM,
-    AT_VERSION,
-    AT_LEADS,
-    AT_PTTL,
-    AT_SINCE,
-    AT_TOKEN,
-    AT_WHO,
-    AT_VALUE,
-    AT_CANDIDATES,
-    AT_ENTRIES
-};
-
 /* ---- reading a reply ---------------------------------------------------- */
 
 /* "" for an entry that cannot be parsed. */
@@ -34,10 +20,10 @@ static char *label_of(const ilk__reply *reply)
 
 static int read_candidates(ilk_leader *leader, const ilk__reply *reply)
 {
-    if (reply->count <= AT_CANDIDATES + 1)
+    if (reply->count <= ILK__ELECTION_AT_CANDIDATES + 1)
         return 1;
-    leader->candidates = ilk__script_int(reply, AT_CANDIDATES);
-    for (size_t i = AT_ENTRIES + 1;
+    leader->candidates = ilk__script_int(reply, ILK__ELECTION_AT_CANDIDATES);
+    for (size_t i = ILK__ELECTION_AT_ENTRIES + 1;
          i < reply->count && leader->listed_count < ILK__LEADER_LISTED; i++) {
         char **label = &leader->listed[leader->listed_count];
 
@@ -54,19 +40,19 @@ static int read_candidates(ilk_leader *leader, const ilk__reply *reply)
 ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
                             ilk_error *err)
 {
-    const ilk__reply *value = ilk__script_item(reply, AT_VALUE);
-    const ilk__reply *by = ilk__script_item(reply, AT_WHO);
+    const ilk__reply *value = ilk__script_item(reply, ILK__ELECTION_AT_VALUE);
+    const ilk__reply *by = ilk__script_item(reply, ILK__ELECTION_AT_WHO);
     const ilk__who who = ilk__who_read(by->str, by->len);
     ilk_leader *leader = ilk__calloc(1, sizeof *leader);
 
     *out = NULL;
     if (!leader)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    leader->term = ilk__script_int(reply, AT_TERM);
-    leader->version = ilk__script_int(reply, AT_VERSION);
-    leader->leads = ilk__script_int(reply, AT_LEADS) == 1;
-    leader->ttl_ms = ilk__script_int(reply, AT_PTTL);
-    leader->since_ms = ilk__script_int(reply, AT_SINCE);
+    leader->term = ilk__script_int(reply, ILK__ELECTION_AT_TERM);
+    leader->version = ilk__script_int(reply, ILK__ELECTION_AT_VERSION);
+    leader->leads = ilk__script_int(reply, ILK__ELECTION_AT_LEADS) == 1;
+    leader->ttl_ms = ilk__script_int(reply, ILK__ELECTION_AT_PTTL);
+    leader->since_ms = ilk__script_int(reply, ILK__ELECTION_AT_SINCE);
     leader->value = ilk__memdup(value->str, value->len);
     leader->value_len = value->len;
     leader->label = ilk__memdup(who.label, who.label_len);
