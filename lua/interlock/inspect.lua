@@ -54,7 +54,10 @@ local function nil_if_negative(number)
   return number >= 0 and number or nil
 end
 
-local function waiters(info)
+local inspect = {}
+
+--- The first 100 waiters that an inspection has found.
+function inspect.waiters(info)
   local found = {}
   for i = 0, core.ilk_info_listed(info) - 1 do
     found[i + 1] = {
@@ -68,7 +71,8 @@ local function waiters(info)
   return found
 end
 
-local function holders(info)
+--- The first 100 holders.
+function inspect.holders(info)
   local found = {}
   for i = 0, core.ilk_info_holders_listed(info) - 1 do
     found[i + 1] = {
@@ -93,15 +97,13 @@ local function facts(info)
   return found
 end
 
-local inspect = {}
-
 local function to_info(info)
   return {
     kind = core.ilk_kind_name(core.ilk_info_kind(info)),
     state = core.ilk_info_state_name(info),
     in_use = core.ilk_info_in_use(info) == 1,
     client = nil_if_empty(core.ilk_info_holder_client(info, 0)),
-    holders = holders(info),
+    holders = inspect.holders(info),
     holding = core.ilk_info_holders(info),
     longest_wait_ms = nil_if_negative(core.ilk_info_longest_wait_ms(info)),
     facts = facts(info),
@@ -112,7 +114,7 @@ local function to_info(info)
     fence = core.ilk_info_fence(info),
     readers = core.ilk_info_readers(info),
     waiting = nil_if_negative(core.ilk_info_waiters(info)),
-    waiters = waiters(info),
+    waiters = inspect.waiters(info),
   }
 end
 

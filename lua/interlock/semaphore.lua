@@ -4,6 +4,7 @@
 local core = require "interlock.core"
 local args = require "interlock.args"
 local hold = require "interlock.hold"
+local inspect = require "interlock.inspect"
 local transferable_hold = require "interlock.transferable_hold"
 local op = require "interlock.op"
 local options = require "interlock.options"
@@ -83,54 +84,14 @@ function semaphore.open(client, name, limit, opts)
   return made, msg, code
 end
 
----@class interlock.PermitHolder
----@field label string the label of its client, host:pid by default
----@field token string
----@field permits integer
----@field fence integer
----@field since_ms integer begin of the hold, server's clock
----@field ttl_ms integer the remaining lease
-
----@class interlock.PermitWaiter
----@field label string the label of its client, host:pid by default
----@field token string the token that it will hold under
----@field permits integer
-
 ---@class interlock.SemaphoreInfo
 ---@field limit integer the limit in force; 0 when none is on record
 ---@field used integer permits that are held
 ---@field fence integer the last fence of this name; 0 for none
 ---@field holding integer the number of all holders
----@field holders interlock.PermitHolder[] the first 100, in the order of fences
+---@field holders interlock.Holder[] the first 100, in the order of fences
 ---@field waiting integer the number of all waiters
----@field waiters interlock.PermitWaiter[] the first 100, in the order of the wait queue
-
-local function holders(info)
-  local found = {}
-  for i = 0, core.ilk_info_holders_listed(info) - 1 do
-    found[i + 1] = {
-      label = core.ilk_info_holder_label(info, i),
-      token = core.ilk_info_holder_token(info, i),
-      permits = core.ilk_info_holder_permits(info, i),
-      fence = core.ilk_info_holder_fence(info, i),
-      since_ms = core.ilk_info_holder_since_ms(info, i),
-      ttl_ms = core.ilk_info_holder_ttl_ms(info, i),
-    }
-  end
-  return found
-end
-
-local function waiters(info)
-  local found = {}
-  for i = 0, core.ilk_info_listed(info) - 1 do
-    found[i + 1] = {
-      label = core.ilk_info_waiter_label(info, i),
-      token = core.ilk_info_waiter_token(info, i),
-      permits = core.ilk_info_waiter_permits(info, i),
-    }
-  end
-  return found
-end
+---@field waiters interlock.Waiter[] the first 100, in the order of the wait queue
 
 local function to_info(info)
   return {
@@ -138,9 +99,9 @@ local function to_info(info)
     used = core.ilk_info_used(info),
     fence = core.ilk_info_fence(info),
     holding = core.ilk_info_holders(info),
-    holders = holders(info),
+    holders = inspect.holders(info),
     waiting = core.ilk_info_waiters(info),
-    waiters = waiters(info),
+    waiters = inspect.waiters(info),
   }
 end
 

@@ -30,6 +30,19 @@ describe("a semaphore", function()
     assert.equal(2, three.limit)
   end)
 
+  it("shows its holders as an inspection of any kind does", function()
+    local permit = client:semaphore(name, 2)
+    assert(permit:acquire())
+
+    local own = assert(client:inspect_semaphore(name)).holders[1]
+    local all = assert(client:inspect(name, "semaphore")).holders[1]
+
+    assert.is_string(own.client)
+    own.ttl_ms, all.ttl_ms = nil, nil
+    assert.same(all, own)
+    assert(permit:release())
+  end)
+
   it("takes several permits together", function()
     local both = client:semaphore(name, 3, { permits = 2 })
     local more = client:semaphore(name, 3, { permits = 2 })
@@ -125,8 +138,8 @@ describe("a semaphore", function()
     local info = assert(client:inspect_semaphore(name))
 
     assert.equal(1, info.waiting)
-    assert.same({ { label = "host:1", token = "token", permits = 2 } },
-      info.waiters)
+    assert.same({ { label = "host:1", client = "other", token = "token",
+      permits = 2 } }, info.waiters)
   end)
 
   it("shows itself", function()
