@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`interlock lock`: signals, loss of the lock, and the death of either side."""
 
+import itertools
 import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -247,6 +249,7 @@ def drain(terminal):
 
 COUNT = """
 import signal
+import socket
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 print("held", flush=True)
 while came := signal.sigtimedwait([signal.SIGINT], 1):
@@ -322,3 +325,78 @@ def test_ctrl_c_stops_a_shell_loop(shell, name):
 
     assert b"round 2" not in drain(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT
+
+
+def monitored(server, name, during):
+    """Each end of the key that scripts of the server execute during the call."""
+    with socket.socket(socket.AF_UNIX) as raw:
+        raw.settimeout(20)
+        raw.connect(str(server.socket))
+        raw.sendall(b"MONITOR\r\n")
+        with raw.makefile("rb") as stream:
+            assert stream.readline() == b"+OK\r\n"
+            during()
+            server.call("ECHO", "over")
+            lines = iter(stream.readline, b"")
+            seen = list(itertools.takewhile(lambda line: b'"over"' not in line, lines))
+    ends = re.compile(rb'lua\] "(DEL|UNLINK)" "%s"' % name.encode())
+    return [line for line in seen if ends.search(line)]
+
+
+SLOW = """
+trap 'trap "" TERM; echo ending; sleep 0.5; echo ended; exit 7' TERM
+echo held; while :; do sleep 0.02; done
+"""
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_term_gives_the_hold_back_once_when_the_command_has_ended(
+    shell, server, name, times
+):
+    holder = shell.hold(name, script=SLOW)
+    token = server.call("GET", name)
+
+    def terminate():
+        holder.terminate()
+        assert holder.stdout.readline() == b"ending\n"
+        assert server.call("GET", name) == token  # CMD still works under the lock
+        for _ in range(times - 1):
+            holder.terminate()
+        assert holder.stdout.readline() == b"ended\n"
+        assert holder.wait(timeout=20) == 7
+
+    assert len(monitored(server, name, terminate)) == 1
+    assert server.call("EXISTS", name) == 0
+    assert holder.stderr.read() == b""
+
+
+def test_term_passes_the_lock_on_before_it_ends_and_not_from_the_next_holder(
+    shell, server, name
+):
+    holder = shell.hold(name, script=SLOW)
+    waiter = shell.start("lock", name, "--", "sh", "-c", "echo next; exec sleep 60")
+    wait_until(lambda: server.waiters(name) == 1, "a waiter")
+
+    holder.terminate()
+
+    assert waiter.stdout.readline() == b"next\n"
+    token = server.call("GET", name)
+    assert holder.wait(timeout=20) == 7
+    assert server.call("GET", name) == token
+    waiter.terminate()
+    assert waiter.wait(timeout=20) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    "words", [("lock",), ("semaphore", "--limit", "1"), ("elect",)], ids=lambda w: w[0]
+)
+def test_term_without_a_command_gives_the_hold_back(shell, name, words):
+    verb, *options = words
+    holder = shell.start(verb, name, *options, stdin=subprocess.PIPE)
+    assert holder.stdout.readline()
+
+    holder.terminate()
+
+    assert holder.wait(timeout=20) == -signal.SIGTERM
+    assert holder.stderr.read() == b""
+    assert shell.run(verb, name, *options, "--wait", "0", "true").returncode == 0
