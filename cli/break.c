@@ -388,7 +388,8 @@ const struct cli_command cli_break = {
         "which NAME is held is broken; status 64 when there are several.\n"
         "The key of a lock is its NAME. What lies there and looks like no\n"
         "lock of ours or of a library that we know is left alone, with\n"
-        "status 65, unless --foreign is given.\n",
+        "status 65, unless --foreign is given. The command looks first, and\n"
+        "breaks what it saw: a later holder keeps the name, with status 1.\n",
     .options = options,
     .run = run,
 };

@@ -18,13 +18,16 @@ static void json_known(struct cli_json *json, const char *key, int64_t value,
         cli_json_null(json, key);
 }
 
-/* A lock of another library may have no end. One of ours has an end, though the store may
-   not show it. */
+/* A lock of another library, and what nobody holds, may have no end. A hold of ours has an
+   end, though not each store shows it; members of a group are found without theirs. */
 static int is_lease_known(const ilk_info *info, int64_t ms)
 {
     int32_t state = ilk_info_get_state(info);
 
-    return ms >= 0 || state == ILK_INFO_FOREIGN || state == ILK_INFO_REDISSON;
+    if (ilk_info_kind(info) == ILK_KIND_GROUP)
+        return ms > 0;
+    return ms >= 0 || ilk_info_holders(info) == 0 || state == ILK_INFO_FOREIGN
+           || state == ILK_INFO_REDISSON;
 }
 
 static void json_holders(struct cli_json *json, const ilk_info *info)

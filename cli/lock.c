@@ -89,6 +89,8 @@ const struct cli_command cli_lock = {
         "after --kill-after; on Linux CMD dies with interlock. Options may\n"
         "stand before and after NAME.\n"
         "\n"
+        "On a terminal a wait of over a second says who holds the lock.\n"
+        "\n"
         "Without CMD the token and the fence are printed, and the lock is\n"
         "held until standard input ends or a signal comes.\n"
         "\n"

@@ -59,7 +59,7 @@ static int64_t fact(const ilk_info *info, const char *name)
     return 0;
 }
 
-/* With the counts of a semaphore and of a queue. */
+/* With the counts of kinds that several hold. */
 static void add_state(struct cli_table *table, const struct cli_finding *found)
 {
     const ilk_info *info = found->info;
@@ -74,22 +74,33 @@ static void add_state(struct cli_table *table, const struct cli_finding *found)
                  " taken, %" PRId64 " dead",
                  fact(info, "ready"), fact(info, "delayed"),
                  fact(info, "taken"), fact(info, "dead"));
+    else if (ilk_info_holders(info) > 1)
+        snprintf(text, sizeof text, "%s, %" PRId64, cli_info_state(found),
+                 ilk_info_holders(info));
     else
         snprintf(text, sizeof text, "%s", cli_info_state(found));
     cli_table_text(table, text);
 }
 
+/* A reservation of a queue has no label, only the client. */
+static const char *holder(const ilk_info *info)
+{
+    const char *label = ilk_info_label(info),
+               *client = ilk_info_holder_client(info, 0);
+
+    return label[0] ? label : client[0] ? client : "-";
+}
+
 static void add_row(struct cli_table *table, const struct cli_finding *found)
 {
     const ilk_info *info = found->info;
-    const char *label = ilk_info_label(info);
     char since[CLI_TIME_MAX];
 
     cli_time_text(since, ilk_info_since_ms(info));
     cli_table_add(table, cli_text(found->name.data, found->name.len));
     cli_table_text(table, ilk_kind_name(found->kind->bit));
     add_state(table, found);
-    cli_table_text(table, label[0] ? label : "-");
+    cli_table_text(table, holder(info));
     cli_table_text(table, since[0] ? since : "-");
     cli_table_add(table, lease(info));
     if (ilk_info_waiters(info) < 0)
@@ -251,7 +262,8 @@ const struct cli_command cli_ls = {
              "The whole key space is walked once, in small steps; names are\n"
              "printed as they are found. A key that is of another type by\n"
              "now has the state 'other'. --held leaves out what nobody holds:\n"
-             "no lock, permit, leadership, message or membership.\n",
+             "no lock, permit, leadership, message or membership. A kind that\n"
+             "the store behind URL does not keep is refused with status 64.\n",
     .options = options,
     .run = run,
 };

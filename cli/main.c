@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
 static const struct cli_command program = {
     .name = NULL,
     .synopsis = "COMMAND [ARG...]",
-    .summary = "Many processes act as one, through one Redis or Valkey.",
+    .summary = "Many processes act as one, through Redis or another store.",
     .options = options,
     .in_order = 1,
 };

@@ -238,3 +238,22 @@ def test_they_have_no_state_to_inspect(shell, kind):
 
     assert done.returncode == 64
     assert f"a {kind} has no state of its own" in done.stderr.decode()
+
+
+def test_who_holds_and_how_many_in_one_row(shell, server, name):
+    for _ in range(2):
+        shell.hold(name, "--shared")
+    shell.run("queue", "push", f"{name}.q", "data")
+    token = json.loads(shell.run("queue", "reserve", f"{name}.q", "--json").stdout)
+    shell.run("event", "set", f"{name}.e")
+    words = ("--id", "me", "--", "sh", "-c", "echo in; exec sleep 60")
+    member = shell.start("group", "join", f"{name}.g", *words)
+    assert member.stdout.readline() == b"in\n"
+
+    done = shell.run("ls", f"{name}*")
+
+    lines = {line.split()[0]: line for line in done.stdout.decode().splitlines()}
+    assert re.search(r" readers, 2  +\S+:\d+ ", lines[name])
+    assert f"  {token['token'][:16]}  " in lines[f"{name}.q"]
+    assert re.search(r" joined  +me  +-  +not known ", lines[f"{name}.g"])
+    assert re.search(r" set  +-  +-  +no end ", lines[f"{name}.e"])
