@@ -97,6 +97,7 @@ struct ilk__cluster {
 
     char *hosts; /* the option with this name, or NULL */
     ilk__announced announced;
+    char refusal[ILK_ERROR_MAX]; /* the last one, which was logged */
     ilk__cluster_node *nodes[ILK__CLUSTER_NODES];
     size_t node_count;
     int16_t owner[ILK__SLOTS]; /* the number of a node, -1: none is known */

@@ -106,6 +106,15 @@ static int is_host_of_seed(const ilk__cluster *cluster, const char *host)
     return 0;
 }
 
+/* Nodes may repeat it with each map: it is logged once. */
+static void refuse(ilk__cluster *cluster)
+{
+    if (strcmp(cluster->refusal, cluster->why.msg) == 0)
+        return;
+    memcpy(cluster->refusal, cluster->why.msg, sizeof cluster->refusal);
+    ilk__log(ILK__LOG_WARN, "cluster: %s", cluster->refusal);
+}
+
 ilk__cluster_node *ilk__cluster_announced_at(ilk__cluster *cluster,
                                              const char *host, int port)
 {
@@ -114,8 +123,11 @@ ilk__cluster_node *ilk__cluster_announced_at(ilk__cluster *cluster,
     if (node)
         return node;
     if (!(cluster->announced.patterns && is_host_of_seed(cluster, host))
-        && ilk__announced_check(&cluster->announced, host, port, &cluster->why))
+        && ilk__announced_check(&cluster->announced, host, port,
+                                &cluster->why)) {
+        refuse(cluster);
         return NULL;
+    }
     return ilk__cluster_node_at(cluster, host, port);
 }
 
