@@ -65,7 +65,9 @@ def connect(
 
     Raises: InvalidError for a malformed URL or option, ConnectionError, AuthError,
     TimeoutError. Blocks: at most ``connect_timeout``, or ``outage_timeout`` if that is
-    longer. Thread: any thread.
+    longer, and while a server that has accepted the connection logs it in, longer by twice
+    ``reply_timeout``. A ``connect_timeout`` that is given bounds the first answer, too.
+    Thread: any thread.
     """
     return Client(
         url,

@@ -294,7 +294,7 @@ static int plan_next(ilk__etcd *client, int was_up)
     if (was_steady)
         client->retry_step = 0;
     else if (was_up || is_round)
-        pause = ilk__connect_pause_ms(&client->retry_step);
+        pause = ilk__connect_pause_ms(&client->retry_step, ILK_ECONN);
     if (client->lost.code == ILK_EAUTH && pause < DENIED_PAUSE_MS)
         pause = DENIED_PAUSE_MS;
     client->retry_at = now + pause;

@@ -224,7 +224,7 @@ static void broken(ilk__mysql_conn *conn, int is_refused)
 
     close_session(conn);
     conn->has_sent = 0;
-    conn->due = now + ilk__connect_pause_ms(&conn->pause_ms);
+    conn->due = now + ilk__connect_pause_ms(&conn->pause_ms, ILK_ECONN);
     /* Without sessions, only time ends what was sent. */
     if (had_session && conn->self->lacks_sessions)
         conn->due = now + ILK__MYSQL_VALID_MS + ILK__MYSQL_LOCK_WAIT_MOST_MS;

@@ -112,7 +112,7 @@ static void choose_next(ilk__zk *store, int64_t lasted_ms)
     }
     store->open_at = ilk__now_ms();
     if (++store->failures >= store->host_count)
-        store->open_at += ilk__connect_pause_ms(&store->pause_step);
+        store->open_at += ilk__connect_pause_ms(&store->pause_step, ILK_ECONN);
 }
 
 /* Servers whose state is older than what the client has seen close its connections. When

@@ -69,13 +69,15 @@ enum {
 /** Options of a client. Zero means the default everywhere. */
 typedef struct ilk_client_opts {
     size_t size;                /**< set by ilk_client_opts_init() */
-    int64_t connect_timeout_ms; /**< to connect and log in; default 2000, for
-                                   an embedded server 10000 */
-    int64_t reply_timeout_ms;   /**< to wait for one reply; default 5000 */
-    const char *label;          /**< shown by inspection; default host:pid */
-    uint32_t flags;             /**< ILK_CLIENT_… */
-    uint32_t protocol;          /**< RESP 2 or 3; default 3, falling back */
-    const char *listen;         /**< replicas, see ilk_client_open() */
+    int64_t connect_timeout_ms; /**< to connect; default 2000, for an embedded
+                                   server 10000. If it is given, also for the
+                                   first answer to the login */
+    int64_t reply_timeout_ms; /**< to wait for one reply, of the login as well;
+                                   default 5000 */
+    const char *label;        /**< shown by inspection; default host:pid */
+    uint32_t flags;           /**< ILK_CLIENT_… */
+    uint32_t protocol;        /**< RESP 2 or 3; default 3, falling back */
+    const char *listen;       /**< replicas, see ilk_client_open() */
     /** how long calls without a limit of their own try again while the server
         cannot be reached; default connect_timeout_ms, with sentinels and for a
         cluster 15000. If it is not 0, calls with a limit end after it as well,
@@ -214,8 +216,9 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * @return ILK_OK; ILK_EINVAL for an invalid URL or option; ILK_ECONN; ILK_EAUTH;
  *         ILK_EINTR: a signal came between two attempts
  * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: at most connect_timeout_ms, or outage_ms if that is longer; not at all
- * with ILK_CLIENT_LAZY. Since: 0.1
+ * Blocks: at most connect_timeout_ms, or outage_ms if that is longer, and while a
+ * server that has accepted the connection logs it in, longer by twice
+ * reply_timeout_ms; not at all with ILK_CLIENT_LAZY. Since: 0.1
  */
 ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
                                    const ilk_client_opts *opts, ilk_error *err);

@@ -13,24 +13,30 @@ static int64_t with_jitter(int64_t pause_ms)
     return pause_ms - half + (int64_t)ilk__jitter((uint32_t)bound);
 }
 
-static int64_t next_pause(int *step_ms, int first_ms, int most_ms)
+static int next_step(int *step_ms, int first_ms, int most_ms)
 {
     *step_ms = *step_ms ? *step_ms * 2 : first_ms;
     if (*step_ms > most_ms)
         *step_ms = most_ms;
-    return with_jitter(*step_ms);
+    return *step_ms;
 }
 
-int64_t ilk__connect_pause_ms(int *step_ms)
+int64_t ilk__connect_pause_ms(int *step_ms, ilk_status why)
 {
-    return next_pause(step_ms, ILK__CONNECT_PAUSE_FIRST_MS,
-                      ILK__CONNECT_PAUSE_MOST_MS);
+    if (why != ILK_ETIMEOUT)
+        return with_jitter(next_step(step_ms, ILK__CONNECT_PAUSE_FIRST_MS,
+                                     ILK__CONNECT_PAUSE_MOST_MS));
+    if (*step_ms < ILK__CROWD_PAUSE_FIRST_MS / 2)
+        *step_ms = ILK__CROWD_PAUSE_FIRST_MS / 2;
+    return ilk__jitter((uint32_t)next_step(step_ms, ILK__CROWD_PAUSE_FIRST_MS,
+                                           ILK__CROWD_PAUSE_MOST_MS)
+                       + 1);
 }
 
 int64_t ilk__request_pause_ms(int *step_ms)
 {
-    return next_pause(step_ms, ILK__REQUEST_PAUSE_FIRST_MS,
-                      ILK__REQUEST_PAUSE_MOST_MS);
+    return with_jitter(next_step(step_ms, ILK__REQUEST_PAUSE_FIRST_MS,
+                                 ILK__REQUEST_PAUSE_MOST_MS));
 }
 
 int64_t ilk__attempt_pause_ms(int64_t first_ms, int64_t most_ms, int64_t n)

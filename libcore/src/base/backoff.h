@@ -5,6 +5,8 @@
  *
  * A growing pause doubles up to a limit. Half of each pause is random (jitter),
  * so that clients which failed at the same time do not retry at the same time.
+ * After a connection that was not made in time all of it is random, and it is
+ * longer: the server may have more clients than it can log in.
  *
  * Pauses that concern one file or folder are defined there: of a failed
  * renewal, a tenth of the lease (wait/lease.c); of the embedded server's files
@@ -15,6 +17,8 @@
 #ifndef ILK__BACKOFF_H
 #define ILK__BACKOFF_H
 
+#include "error.h"
+
 #include <stdint.h>
 
 enum {
@@ -24,6 +28,9 @@ enum {
     /* Before a connection that was refused or broke is opened again. */
     ILK__CONNECT_PAUSE_FIRST_MS = 2,
     ILK__CONNECT_PAUSE_MOST_MS = 500,
+    /* The same after an attempt that has timed out. */
+    ILK__CROWD_PAUSE_FIRST_MS = 500,
+    ILK__CROWD_PAUSE_MOST_MS = 10 * 1000,
     /* Before a request is sent again, when the server is unreachable, busy or
      * loading. */
     ILK__REQUEST_PAUSE_FIRST_MS = 4,
@@ -42,8 +49,9 @@ enum {
     ILK__DELIVERY_PAUSE_MOST_MS = 10 * 60 * 1000
 };
 
-/* The next pause. The caller keeps *step_ms and sets it to 0 on success. */
-int64_t ilk__connect_pause_ms(int *step_ms);
+/* The next pause. The caller keeps *step_ms and sets it to 0 on success. `why` the
+ * attempt has failed: ILK_ETIMEOUT, or anything else. */
+int64_t ilk__connect_pause_ms(int *step_ms, ilk_status why);
 int64_t ilk__request_pause_ms(int *step_ms);
 
 /* The pause after the n-th failure, n from 1, where the caller counts them. */

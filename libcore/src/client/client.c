@@ -153,12 +153,15 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
     if (opts->protocol != 0 && opts->protocol != 2 && opts->protocol != 3)
         return ilk__fail(err, ILK_EINVAL, "protocol must be 2 or 3, got %u",
                          (unsigned)opts->protocol);
+    if (!opts->reply_timeout_ms)
+        opts->reply_timeout_ms = REPLY_TIMEOUT_MS;
+    /* A program that gives a time to connect gives up a server that is mute. */
+    if (!opts->connect_timeout_ms)
+        client->first_answer_ms = opts->reply_timeout_ms;
     if (!opts->connect_timeout_ms)
         opts->connect_timeout_ms = url->scheme == ILK__SCHEME_EMBEDDED
                                        ? START_TIMEOUT_MS
                                        : CONNECT_TIMEOUT_MS;
-    if (!opts->reply_timeout_ms)
-        opts->reply_timeout_ms = REPLY_TIMEOUT_MS;
     /* A backend finds them in the URL. */
     client->url.connect_timeout_ms = opts->connect_timeout_ms;
     client->url.reply_timeout_ms = opts->reply_timeout_ms;
@@ -278,6 +281,7 @@ static void set_target(ilk_client *client)
         .url = &client->url,
         .name = client->name,
         .connect_timeout_ms = client->opts.connect_timeout_ms,
+        .first_answer_ms = client->first_answer_ms,
         .primary = client->url.sentinels ? &client->primary : NULL,
         .connect = client->backend ? connect_to_gateway : NULL,
         .revive = revive,
@@ -394,16 +398,16 @@ static ilk_status connect_first(ilk_client *client, ilk_error *err)
     ilk_status st;
 
     for (;;) {
-        const int64_t attempt = ilk__deadline(opts->connect_timeout_ms);
-        int64_t now;
+        const ilk_status why =
+            ilk__lanes_connect(client->lanes, ILK__FOREVER, err);
+        int64_t now = ilk__now_ms();
 
-        st = ilk__lanes_connect(client->lanes, attempt, err);
-        if (st == ILK_ETIMEOUT)
-            st = ilk__fail(err, ILK_ECONN, "%s", err ? err->msg : "");
-        now = ilk__now_ms();
+        st = why == ILK_ETIMEOUT
+                 ? ilk__fail(err, ILK_ECONN, "%s", err ? err->msg : "")
+                 : why;
         if (st != ILK_ECONN || now >= until)
             return st;
-        now += ilk__connect_pause_ms(&pause_ms);
+        now += ilk__connect_pause_ms(&pause_ms, why);
         if (poll(NULL, 0, ilk__poll_timeout(ilk__sooner(until, now))) < 0)
             return ilk__fail(err, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
     }

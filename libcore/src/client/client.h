@@ -40,8 +40,9 @@ struct ilk_client {
     struct ilk__gateway *gateway; /* NULL without a backend */
     ilk__replica replicas[ILK__SUBSCRIBERS_MAX - 1];
     size_t replica_count;
-    int is_embedded;    /* written before there are other threads */
-    char *embedded_dir; /* NULL: the user's default */
+    int is_embedded;         /* written before there are other threads */
+    int64_t first_answer_ms; /* of a login; 0: connect_timeout_ms */
+    char *embedded_dir;      /* NULL: the user's default */
     ilk__embedded *embedded;
     pthread_mutex_t revival; /* guards `embedded` */
     ilk__lanes *lanes;

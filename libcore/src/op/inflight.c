@@ -147,14 +147,18 @@ static void set_timer(ilk__pipeline *pipeline, ilk__inflight *inflight,
 static void await_connection(ilk__pipeline *pipeline, ilk__inflight *inflight)
 {
     const ilk__op *op = &inflight->op;
+    const int64_t limit = op->pauses_until
+                              ? ilk__sooner(op->deadline, op->pauses_until)
+                              : op->deadline;
 
     pipeline->connection.wanted = 1;
     if (!op->pauses_until)
         pipeline->connection.retry_at = 0;
+    else if (limit != ILK__FOREVER && !op->away_since) /* its first attempt */
+        pipeline->connection.retry_at = ilk__sooner(
+            pipeline->connection.retry_at, op->now + (limit - op->now) / 2);
     put(&pipeline->unsent, inflight, ILK__INFLIGHT_UNSENT);
-    set_timer(pipeline, inflight,
-              op->pauses_until ? ilk__sooner(op->deadline, op->pauses_until)
-                               : op->deadline);
+    set_timer(pipeline, inflight, limit);
 }
 
 int ilk__inflight_send(ilk__pipeline *pipeline, ilk__inflight *inflight,

@@ -109,6 +109,8 @@ static void plan_connecting(ilk__op *op)
     int64_t since = op->away_since;
 
     op->pauses_until = op->deadline;
+    if (op->deadline == ILK__FOREVER)
+        op->pauses_until = op->contact_at + ILK__CONTACT_LOST_MS;
     if (op->retries_until)
         op->pauses_until = op->retries_until > op->now ? op->retries_until : 0;
     if (op->persist_ms == ILK__FOREVER)

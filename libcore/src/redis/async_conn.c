@@ -49,7 +49,9 @@ static ilk__async_conn_result lost(ilk__async_conn *connection)
     connection->was_opening = !connection->up;
     drop(connection);
     connection->retry_at =
-        ilk__now_ms() + ilk__connect_pause_ms(&connection->retry_ms);
+        ilk__now_ms()
+        + ilk__connect_pause_ms(&connection->retry_ms,
+                                (ilk_status)connection->error.code);
     return ILK__ASYNC_CONN_LOST;
 }
 
@@ -118,9 +120,8 @@ static ilk__async_conn_result connect_on(ilk__async_conn *connection)
         if (!connection->wanted || ilk__now_ms() < connection->retry_at)
             return ILK__ASYNC_CONN_NOTHING;
         ilk__buf_drop(&connection->out, ilk__buf_len(&connection->out));
-        connection->deadline = ilk__deadline(to->connect_timeout_ms);
         st = ilk__conn_start(&connection->conn, to, &connection->replaced,
-                             connection->deadline, &connection->error);
+                             ILK__FOREVER, &connection->error);
     }
     if (st == ILK_OK)
         st = ilk__conn_step(connection->conn, &connection->error);

@@ -38,7 +38,6 @@ typedef struct ilk__async_conn {
     ilk__conn *conn;
     int up;
     int readable;         /* recv(2) may return bytes */
-    int64_t deadline;     /* of connecting */
     int carries_commands; /* a new connection first kills the one that broke */
     ilk__conn_identity replaced; /* the connection that broke */
     int left_open; /* a broken one may be open on the server: its commands may

@@ -92,8 +92,16 @@ static ilk_status prepare(ilk__conn *conn)
     return conn->search != NULL ? ILK_OK : ILK_ENOMEM;
 }
 
+void ilk__conn_extend(ilk__conn *conn, int64_t ms)
+{
+    const int64_t later = ilk__sooner(ilk__deadline(ms), conn->limit);
+
+    if (ms > 0 && later > conn->deadline)
+        conn->deadline = conn->until = later;
+}
+
 ilk_status ilk__conn_start(ilk__conn **out, const ilk__target *target,
-                           const ilk__conn_identity *replaces, int64_t deadline,
+                           const ilk__conn_identity *replaces, int64_t limit,
                            ilk_error *err)
 {
     ilk__conn *conn = ilk__malloc(sizeof *conn);
@@ -106,8 +114,11 @@ ilk_status ilk__conn_start(ilk__conn **out, const ilk__target *target,
     conn->fd = -1;
     conn->pid = getpid();
     conn->target = target;
-    conn->deadline = deadline;
-    conn->until = deadline;
+    conn->limit = conn->deadline = limit;
+    if (target->connect_timeout_ms)
+        conn->deadline =
+            ilk__sooner(limit, ilk__deadline(target->connect_timeout_ms));
+    conn->until = conn->connect_until = conn->deadline;
     conn->url = target->url;
     conn->primary = target->primary;
     if (replaces != NULL)
@@ -184,6 +195,8 @@ static int begin_again(ilk__conn *conn, const ilk_error *why, int64_t pause_ms)
     conn->reader = NULL;
     conn->reason = *why;
     conn->asked_role = 0;
+    conn->has_answered = 0;
+    conn->deadline = conn->connect_until;
     conn->stage = ILK__CONN_FIND;
     conn->pause_until = ilk__sooner(ilk__now_ms() + pause_ms, conn->deadline);
     return 1;
@@ -196,7 +209,7 @@ static int begin_again(ilk__conn *conn, const ilk_error *why, int64_t pause_ms)
  */
 static int tries_again(ilk__conn *conn, ilk_status status, ilk_error *why)
 {
-    int64_t left = conn->deadline - ilk__now_ms();
+    int64_t left = conn->connect_until - ilk__now_ms();
 
     if (conn->search == NULL || conn->stage == ILK__CONN_FIND || left <= 0)
         return 0;
@@ -276,10 +289,10 @@ static ilk_status wait_once(const ilk__conn *conn, ilk_error *err)
 }
 
 ilk_status ilk__conn_open(ilk__conn **out, const ilk__target *target,
-                          const ilk__conn_identity *replaces, int64_t deadline,
+                          const ilk__conn_identity *replaces, int64_t limit,
                           ilk_error *err)
 {
-    ilk_status status = ilk__conn_start(out, target, replaces, deadline, err);
+    ilk_status status = ilk__conn_start(out, target, replaces, limit, err);
 
     if (*out == NULL)
         return status;

@@ -28,7 +28,12 @@ typedef struct ilk__conn ilk__conn;
 struct ilk__target {
     const ilk__url *url;
     const char *name; /* of the connections */
+    /* Until the server has accepted the connection; then first_answer_ms (0: as
+     * long) until the first bytes of its answer; then the URL's reply_timeout_ms
+     * for the rest of the login. So a server with a crowd of clients gets to all
+     * of them. 0: the limit of ilk__conn_start() alone. */
     int64_t connect_timeout_ms;
+    int64_t first_answer_ms;
     /* With sentinels: shared by all connections, and borrowed as long as they
      * live. NULL otherwise. */
     ilk__primary *primary;
@@ -45,13 +50,14 @@ struct ilk__target {
 /*
  * Begin to connect and log in: HELLO (RESP3, falling back to RESP2), AUTH,
  * SELECT, CLIENT SETNAME. A thread of its own resolves the host name, so the
- * deadline holds for that, too. The target is borrowed until the connection is
+ * time-out holds for that, too. It ends by the target's time-outs, and not
+ * later than `limit`. The target is borrowed until the connection is
  * ready. The login closes the connection `replaces` (NULL: none) on the
  * server (see login.h). ILK_ENOMEM; ilk__conn_step() returns all other
  * failures.
  */
 ilk_status ilk__conn_start(ilk__conn **out, const ilk__target *target,
-                           const ilk__conn_identity *replaces, int64_t deadline,
+                           const ilk__conn_identity *replaces, int64_t limit,
                            ilk_error *err);
 
 /*
@@ -66,7 +72,7 @@ ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err);
 
 /* Start, then poll and step until ready or failed. Signals do not end it. */
 ilk_status ilk__conn_open(ilk__conn **out, const ilk__target *target,
-                          const ilk__conn_identity *replaces, int64_t deadline,
+                          const ilk__conn_identity *replaces, int64_t limit,
                           ilk_error *err);
 
 int ilk__conn_fd(const ilk__conn *conn); /* may change while connecting */

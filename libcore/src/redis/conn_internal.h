@@ -36,8 +36,12 @@ struct ilk__conn {
     pid_t pid;       /* the owner; a forked child must not use the rest */
     ilk__conn *next; /* in a forked child's list `inherited` */
     const ilk__target *target; /* borrowed until ready */
-    int64_t deadline;
-    int64_t until; /* call step again then, with or without events */
+    int64_t limit;             /* of the caller */
+    /* The first deadline, which all attempts share when there are sentinels. */
+    int64_t connect_until;
+    int64_t deadline; /* becomes later when the server accepts and answers */
+    int has_answered; /* bytes have come */
+    int64_t until;    /* call step again then, with or without events */
 
     const ilk__url *url; /* the target's, or `found` */
     ilk__conn_identity replaces;
@@ -72,6 +76,9 @@ struct ilk__conn {
 /* Run the current stage: ILK_OK (the stage is complete), ILK_EAGAIN, or the
  * failure. err must not be NULL. Not to be called when ready or failed. */
 ilk_status ilk__conn_stage_step(ilk__conn *conn, ilk_error *err);
+
+/* Allow so much time from now on, unless more is left; 0: as it is. */
+void ilk__conn_extend(ilk__conn *conn, int64_t ms);
 
 void ilk__conn_hang_up(ilk__conn *conn); /* close the socket, if any */
 

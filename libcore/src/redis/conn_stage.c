@@ -6,6 +6,10 @@
  * fd reports `events`, or at `until`) or its failure. The addresses of a host
  * share the time that is left, so that one address which drops our packets
  * does not use up the whole deadline.
+ *
+ * The deadline moves when the server has accepted the connection, and once more
+ * at its first bytes. A server that starts or recovers meets all of its clients
+ * at once; those that it has begun to serve would else come again, at its cost.
  */
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -144,6 +148,12 @@ static ilk_status try_address(ilk__conn *conn, ilk_error *err)
     return status == ILK_EAGAIN ? wait_for(conn, POLLOUT) : status;
 }
 
+static int64_t first_answer_ms(const ilk__target *target)
+{
+    return target->first_answer_ms ? target->first_answer_ms
+                                   : target->connect_timeout_ms;
+}
+
 /* Try one address after another; if all fail, the last one's error is kept. */
 static ilk_status dial_step(ilk__conn *conn, ilk_error *err)
 {
@@ -151,8 +161,10 @@ static ilk_status dial_step(ilk__conn *conn, ilk_error *err)
 
     for (;;) {
         status = try_address(conn, err);
-        if (status == ILK_OK)
+        if (status == ILK_OK) {
             conn->until = conn->deadline;
+            ilk__conn_extend(conn, first_answer_ms(conn->target));
+        }
         if (status == ILK_OK || status == ILK_EAGAIN)
             return status;
         ilk__conn_hang_up(conn);
@@ -160,6 +172,16 @@ static ilk_status dial_step(ilk__conn *conn, ilk_error *err)
             return status;
         conn->address = conn->address->ai_next;
     }
+}
+
+/* Bytes have come. Only the first ones count: a server that sends one at a time
+ * does not hold the connection for ever. */
+static void note_answer(ilk__conn *conn)
+{
+    if (conn->has_answered)
+        return;
+    conn->has_answered = 1;
+    ilk__conn_extend(conn, conn->url->reply_timeout_ms);
 }
 
 static ilk_status tls_step(ilk__conn *conn, ilk_error *err)
@@ -183,8 +205,10 @@ static ilk_status tls_step(ilk__conn *conn, ilk_error *err)
         if (status == ILK_EAGAIN)
             return wait_for(conn,
                             ilk__conn_unsent(conn) ? POLLIN | POLLOUT : POLLIN);
-        if (status == ILK_OK)
+        if (status == ILK_OK) {
+            note_answer(conn);
             status = ilk__tls_put(conn->tls, conn->received, len, err);
+        }
         if (status != ILK_OK)
             return status;
     }
@@ -301,8 +325,10 @@ static ilk_status talk(ilk__conn *conn,
             return sent;
         if (status == ILK_EAGAIN)
             break;
-        if (status == ILK_OK)
+        if (status == ILK_OK) {
+            note_answer(conn);
             status = read(conn, err);
+        }
         if (status != ILK_EAGAIN)
             return status;
     }

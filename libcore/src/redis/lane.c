@@ -130,6 +130,19 @@ static ilk_status outcome(ilk__lane_slot *p, ilk__lane_call *call,
     return p->status;
 }
 
+static ilk_status come_up(ilk__lane *lane, ilk__lane_call *call, ilk_error *err)
+{
+    ilk_status st;
+    int64_t before;
+
+    if (lane->state == ILK__LANE_UP)
+        return ILK_OK;
+    before = ilk__now_ms();
+    st = ilk__lane_come_up(lane, call->deadline, call->pauses_until, err);
+    call->patience += ilk__now_ms() - before;
+    return st;
+}
+
 ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
                               ilk_error *err)
 {
@@ -144,8 +157,7 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
     call->may_have_run = 0;
     self.group = call->group;
     pthread_mutex_lock(&lane->mutex);
-    st = ilk__lane_come_up(lane, ilk__sooner(call->deadline, call->patience),
-                           call->pauses_until, err);
+    st = come_up(lane, call, err);
     if (st == ILK_OK)
         st = ilk__lane_append(lane, &self, call->command, err);
     if (st == ILK_OK) {

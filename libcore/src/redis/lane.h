@@ -36,7 +36,8 @@ typedef struct ilk__lane ilk__lane;
 typedef struct ilk__lane_call {
     const ilk__command *command;
     int64_t deadline; /* of the caller; then the slot is abandoned */
-    int64_t patience; /* with the server; then the connection is closed, too */
+    int64_t patience; /* with the server; then the connection is closed, too. It
+                         becomes later by the time that connecting takes */
     /* If the lane is down: it waits so long for the end of a pause between two
      * attempts to connect. 0: it makes one attempt, at once. */
     int64_t pauses_until;

@@ -73,9 +73,10 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
         ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
 }
 
-static void not_connected(ilk__lane *lane)
+static void not_connected(ilk__lane *lane, ilk_status why)
 {
-    lane->retry_at = ilk__now_ms() + ilk__connect_pause_ms(&lane->retry_ms);
+    lane->retry_at =
+        ilk__now_ms() + ilk__connect_pause_ms(&lane->retry_ms, why);
 }
 
 /* Be the connector. Called and returns with the mutex held. */
@@ -83,17 +84,15 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
                                   ilk_error *err)
 {
     const ilk__target *to = lane->target;
-    int64_t limit =
-        ilk__sooner(deadline, ilk__deadline(to->connect_timeout_ms));
     const ilk__conn_identity replaced = lane->replaced;
     ilk__conn *conn = NULL;
     ilk_status st;
 
     lane->has_connector = 1;
     ilk__lane_unlock(lane);
-    st = ilk__conn_open(&conn, to, &replaced, limit, err);
+    st = ilk__conn_open(&conn, to, &replaced, deadline, err);
     if (st == ILK_ECONN && to->revive && to->revive(to->context))
-        st = ilk__conn_open(&conn, to, &replaced, limit, err);
+        st = ilk__conn_open(&conn, to, &replaced, deadline, err);
     pthread_mutex_lock(&lane->mutex);
     lane->has_connector = 0;
     if (lane->state == ILK__LANE_SHUT && st == ILK_OK) {
@@ -102,7 +101,7 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
     } else if (st == ILK_OK) {
         connected(lane, conn);
     } else {
-        not_connected(lane);
+        not_connected(lane, st);
         lane->failures++;
         ilk__error_clear(&lane->failure);
         if (err)
@@ -177,14 +176,24 @@ static ilk_status fail_as(const ilk_error *failure, ilk_error *err)
                      "%s", failure->msg);
 }
 
+/* When the pause ends for a caller that came at `came`. It makes an attempt of its own,
+ * with as much time for that as it has waited. */
+static int64_t pause_end(const ilk__lane *lane, int64_t came, int64_t limit)
+{
+    return limit == ILK__FOREVER
+               ? lane->retry_at
+               : ilk__sooner(lane->retry_at, came + (limit - came) / 2);
+}
+
 /* Bring the lane up. Called and returns with the mutex held. */
 ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
                              int64_t pauses_until, ilk_error *err)
 {
     const unsigned failures = lane->failures;
+    const int64_t came = ilk__now_ms();
 
     for (;;) {
-        int64_t now;
+        int64_t now, pause;
 
         if (lane->state == ILK__LANE_SHUT)
             return ilk__fail(err, ILK_ECLOSED, "the client is closed");
@@ -195,7 +204,11 @@ ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
             return fail_in_time(lane, err);
         if (!pauses_until && lane->failures != failures)
             return fail_as(&lane->failure, err);
-        if (is_down(lane) && (!pauses_until || now >= lane->retry_at)) {
+        pause =
+            lane->failures != failures
+                ? lane->retry_at
+                : pause_end(lane, came, ilk__sooner(deadline, pauses_until));
+        if (is_down(lane) && (!pauses_until || now >= pause)) {
             ilk_status st = open_connection(lane, deadline, err);
 
             if (st || lane->state == ILK__LANE_UP)
@@ -204,9 +217,8 @@ ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
         }
         if (is_down(lane) && now >= pauses_until)
             return fail_in_time(lane, err);
-        await_change(lane,
-                     is_down(lane) ? ilk__sooner(
-                         ilk__sooner(deadline, pauses_until), lane->retry_at)
-                                   : deadline);
+        await_change(lane, is_down(lane) ? ilk__sooner(
+                               ilk__sooner(deadline, pauses_until), pause)
+                                         : deadline);
     }
 }

@@ -74,8 +74,7 @@ static void begin_opening(ilk__lanes *lanes)
             break;
     if (next->at < lanes->count)
         (void)ilk__conn_start(&next->conn, lanes->target, &next->replaces,
-                              ilk__deadline(lanes->target->connect_timeout_ms),
-                              NULL);
+                              ILK__FOREVER, NULL);
     atomic_store(&next->under_way, next->conn != NULL);
 }
 
@@ -96,7 +95,8 @@ static void go_on_opening(ilk__lanes *lanes)
         atomic_store(&lanes->crowded, 0);
     } else {
         ilk__conn_close(conn);
-        next->retry_at = ilk__now_ms() + ilk__connect_pause_ms(&next->retry_ms);
+        next->retry_at =
+            ilk__now_ms() + ilk__connect_pause_ms(&next->retry_ms, st);
     }
 }
 
@@ -235,14 +235,17 @@ static ilk__lane *find_unsettled(const ilk__lanes *lanes, size_t at)
 }
 
 static ilk_status settle_others(ilk__lanes *lanes, size_t at,
-                                const ilk__lane_call *call, ilk_error *err)
+                                ilk__lane_call *call, ilk_error *err)
 {
-    const int64_t deadline = ilk__sooner(call->deadline, call->patience);
     ilk_status st = ILK_OK;
     ilk__lane *other;
 
-    while (st == ILK_OK && (other = find_unsettled(lanes, at)))
-        st = ilk__lane_connect(other, deadline, call->pauses_until, err);
+    while (st == ILK_OK && (other = find_unsettled(lanes, at))) {
+        const int64_t before = ilk__now_ms();
+
+        st = ilk__lane_connect(other, call->deadline, call->pauses_until, err);
+        call->patience += ilk__now_ms() - before;
+    }
     return st;
 }
 

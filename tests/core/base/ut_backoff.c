@@ -14,9 +14,30 @@ static void a_connection_s_pause_doubles_up_to_its_limit(void **state)
                         ? most
                         : ILK__CONNECT_PAUSE_MOST_MS;
 
-        assert_in_range(ilk__connect_pause_ms(&step_ms), limit / 2, limit);
+        assert_in_range(ilk__connect_pause_ms(&step_ms, ILK_ECONN), limit / 2,
+                        limit);
     }
     assert_int_equal(step_ms, ILK__CONNECT_PAUSE_MOST_MS);
+}
+
+static void after_a_time_out_it_is_longer_and_all_of_it_is_random(void **state)
+{
+    int step_ms = 0, shortest = ILK__CROWD_PAUSE_MOST_MS;
+
+    (void)state;
+    for (int most = ILK__CROWD_PAUSE_FIRST_MS; most <= 64000; most *= 2)
+        assert_in_range(ilk__connect_pause_ms(&step_ms, ILK_ETIMEOUT), 0, most);
+    assert_int_equal(step_ms, ILK__CROWD_PAUSE_MOST_MS);
+    for (int i = 0; i < 100; i++) {
+        int pause = (int)ilk__connect_pause_ms(&step_ms, ILK_ETIMEOUT);
+
+        assert_in_range(pause, 0, ILK__CROWD_PAUSE_MOST_MS);
+        shortest = pause < shortest ? pause : shortest;
+    }
+    assert_in_range(shortest, 0, ILK__CROWD_PAUSE_MOST_MS / 4);
+
+    assert_in_range(ilk__connect_pause_ms(&step_ms, ILK_ECONN), 0,
+                    ILK__CONNECT_PAUSE_MOST_MS);
 }
 
 static void a_request_s_pause_begins_anew_with_a_step_of_0(void **state)
@@ -60,6 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_s_pause_doubles_up_to_its_limit),
+        cmocka_unit_test(after_a_time_out_it_is_longer_and_all_of_it_is_random),
         cmocka_unit_test(a_request_s_pause_begins_anew_with_a_step_of_0),
         cmocka_unit_test(the_pause_after_the_nth_failure_needs_no_state),
         cmocka_unit_test(half_of_a_pause_is_random),

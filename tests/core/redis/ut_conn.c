@@ -206,6 +206,90 @@ static void a_failure_is_final(void **state)
     assert_int_equal(ilk__conn_fd(conn), -1);
 }
 
+/* ---- a server that has a crowd of clients ------------------------------- */
+
+enum { CONNECT_MS = 400 };
+
+static int first_answer_ms;
+
+/* With the time-outs of a client; limit_ms is the caller's. */
+static ilk_status open_by(int64_t limit_ms, int reply_ms)
+{
+    ilk__url url;
+    ilk__target target = {.url = &url,
+                          .name = "n",
+                          .connect_timeout_ms = CONNECT_MS,
+                          .first_answer_ms = first_answer_ms};
+    ilk_status status;
+    char text[96];
+
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d?reply_timeout_ms=%d",
+             far_end.port, reply_ms);
+    assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
+    status =
+        ilk__conn_open(&conn, &target, NULL, ilk__deadline(limit_ms), &err);
+    ilk__url_free(&url);
+    return status;
+}
+
+static void serve_bytes_slowly(int delay_ms)
+{
+    static const char *const says[] = {HELLO_ANSWER, NULL};
+
+    far_end.delay_ms = delay_ms;
+    assert_int_equal(peer_serve(&far_end, says), 0);
+}
+
+static void a_server_that_has_answered_gets_the_time_of_a_reply(void **state)
+{
+    int64_t before = fixture_now_ms();
+
+    (void)state;
+    serve_bytes_slowly(20);
+    assert_int_equal(open_by(20000, 15000), ILK_OK);
+    assert_true(fixture_now_ms() - before > CONNECT_MS);
+}
+
+static void but_no_more_than_that(void **state)
+{
+    int64_t before = fixture_now_ms(), spent;
+
+    (void)state;
+    serve_bytes_slowly(100);
+    assert_int_equal(open_by(20000, 700), ILK_ETIMEOUT);
+    spent = fixture_now_ms() - before;
+    assert_true(spent >= 700);
+    assert_true(spent <= 700 + 700 + patience(SLACK_MS));
+    conn_case_says("logging in");
+}
+
+static void one_that_has_accepted_gets_the_time_of_a_first_answer(void **state)
+{
+    int64_t before = fixture_now_ms(), spent;
+
+    (void)state;
+    assert_int_equal(open_by(20000, 5000), ILK_ETIMEOUT);
+    spent = fixture_now_ms() - before;
+    assert_in_range(spent, CONNECT_MS - 1, CONNECT_MS + patience(SLACK_MS));
+
+    first_answer_ms = 700;
+    before = fixture_now_ms();
+    assert_int_equal(open_by(20000, 5000), ILK_ETIMEOUT);
+    spent = fixture_now_ms() - before;
+    assert_in_range(spent, 699, 700 + patience(SLACK_MS));
+    first_answer_ms = 0;
+}
+
+static void the_caller_s_limit_holds_after_an_answer(void **state)
+{
+    int64_t before = fixture_now_ms();
+
+    (void)state;
+    serve_bytes_slowly(100);
+    assert_int_equal(open_by(600, 3000), ILK_ETIMEOUT);
+    assert_true(fixture_now_ms() - before <= 600 + patience(SLACK_MS));
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, conn_case_setup, conn_case_teardown)
 
@@ -223,6 +307,10 @@ int main(void)
         TEST(the_words_are_one_write_and_secret),
         TEST(a_login_goes_on_step_by_step),
         TEST(a_failure_is_final),
+        TEST(a_server_that_has_answered_gets_the_time_of_a_reply),
+        TEST(but_no_more_than_that),
+        TEST(one_that_has_accepted_gets_the_time_of_a_first_answer),
+        TEST(the_caller_s_limit_holds_after_an_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,11 @@
 #include "peer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sys/socket.h>
 
@@ -381,6 +383,35 @@ static void shutting_while_connecting_ends_it(void **state)
     assert_string_equal(lane_ask("PING"), "ILK_ECLOSED");
 }
 
+/* Take the connections that nobody has answered out of the queue. */
+static void forget_attempts(void)
+{
+    struct pollfd queue = {.fd = far_end.listener, .events = POLLIN};
+
+    while (poll(&queue, 1, 50) > 0)
+        close(accept(far_end.listener, NULL, NULL));
+}
+
+static void a_call_makes_an_attempt_of_its_own_in_a_long_pause(void **state)
+{
+    static const char *const says[] = {HELLO, "+PONG\r\n", NULL};
+    asker one = {.words = "PING", .timeout_ms = patience(1000)};
+    char text[64];
+
+    (void)state;
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
+    lane_case_open(text);
+    for (int i = 0; i < 8; i++) /* the pause grows to 10 s */
+        assert_int_equal(ilk__lane_connect(lane, ilk__deadline(10), 0, NULL),
+                         ILK_ETIMEOUT);
+    forget_attempts();
+    assert_int_equal(peer_serve(&far_end, says), 0);
+
+    asker_run(&one);
+
+    assert_int_equal(one.status, ILK_OK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -402,6 +433,7 @@ int main(void)
         TEST(an_ensured_command_ends_with_its_lane),
         TEST(nobody_answering_at_all_is_no_connection),
         TEST(shutting_while_connecting_ends_it),
+        TEST(a_call_makes_an_attempt_of_its_own_in_a_long_pause),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
