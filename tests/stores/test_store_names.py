@@ -94,6 +94,34 @@ def test_names_that_look_alike_do_not_meet(
     assert locks[-1].release()
 
 
+BRACES = [b"}", b"x}y", b"{}", b"{}x", b"{}z", b"{a}b", b"{a}c", b"{a}", b"a}", b"a"]
+
+
+@pytest.mark.parametrize("names", [*ALIKE, BRACES], ids=range(len(ALIKE) + 1))
+def test_registers_whose_names_look_alike_do_not_meet(
+    client: interlock.Client, other: interlock.Client, names: list[bytes]
+) -> None:
+    for one in names:
+        client.register(one).set(b"value of " + one)
+
+    for one in names:
+        assert other.register(one).get().value == b"value of " + one
+    assert set(names) <= set(client.ls(b"*", kind="register"))
+    for one in names:
+        assert client.register(one).delete()
+
+
+@pytest.mark.parametrize("one", BRACES)
+def test_braces_in_the_name_of_an_election(
+    client: interlock.Client, other: interlock.Client, one: bytes
+) -> None:
+    leader = client.election(one, value=one)
+    assert leader.campaign(10)
+    assert other.election(one).leader() == one
+    assert one in client.ls(b"*", kind="election")
+    assert leader.resign()
+
+
 def test_a_name_of_513_bytes_is_refused(client: interlock.Client) -> None:
     with pytest.raises(interlock.InvalidError, match="512"):
         client.lock(b"n" * 513)

@@ -46,13 +46,13 @@ struct ilk__mysql_register {
 
 /* ---- statements ------------------------------------------------------------ */
 
-/* `ilk:register:{limit}` without its ends. */
+/* That of `ilk:register:{limit}`; keys.h has the other forms. */
 static ilk__span name_in(const ilk__register_name *name)
 {
-    const size_t front = strlen("ilk:register:{");
+    ilk__span found;
 
-    return (ilk__span){name->state.key.data + front,
-                       name->state.key.len - front - 1};
+    found.at = ilk__key_name(&name->state.key, "register", &found.len);
+    return found;
 }
 
 static ilk__mysql_subject subject_of(const ilk__mysql *self,
