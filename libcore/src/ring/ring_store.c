@@ -619,6 +619,7 @@ static void take(ilk__store_request *one, ilk__ring_server *server,
     }
 }
 
+/* What a home that forgets a decision replies to is nothing that the request waits for. */
 int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
                         ilk__reply *reply)
 {
@@ -636,10 +637,12 @@ int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
     else if (one->request && one->is == ILK__STORE_RECOVERS
              && call->script == ILK__SCRIPT_STORE_FINISH)
         take_settled(one, at, reply && !is_error);
-    else if (one->request && reply && !is_error)
-        take(one, at, reply);
-    else if (one->request)
-        miss(one, at);
+    else if (one->request && call->script != ILK__SCRIPT_STORE_FORGET) {
+        if (reply && !is_error)
+            take(one, at, reply);
+        else
+            miss(one, at);
+    }
     dispose_if_idle(one);
     return 0;
 }
