@@ -17,7 +17,8 @@
  * When the reply to its decision is lost the coordinator may begin anew, and meet a refusal
  * then. It drops nothing before it knows what was decided. Where it cannot ask, it says
  * that nothing was written, and goes; but only if it has never sent a decision. The same
- * holds for the commit on one server.
+ * holds for the commit on one server. While a server is away the intents stay at the others,
+ * and copies of the request find them; in the end somebody meets them, or it aborts them.
  *
  * The home has a decision in two records. `noted` is forgotten after a while, but not while
  * the coordinator may still send something: it is refused when it comes too late. `decided`
@@ -38,7 +39,7 @@
 #if SERVERS == 1
 #define BRANCHES 2
 #else
-#define BRANCHES 11
+#define BRANCHES 12
 #endif
 #include "reached.pml"
 
@@ -138,6 +139,7 @@ inline ask(s) {
         :: REACH(8); refused = refused | BIT(s) /* the reply is lost */
         fi
     :: !IS_UP(s) -> refused = refused | BIT(s)
+    :: !IS_UP(s) -> REACH(11) /* a copy of the request asks again */
     fi
 }
 

@@ -292,6 +292,26 @@ def test_what_dead_coordinators_have_left_is_ended_a_transaction_at_a_time(
     assert taken - read_all() < 5 * PATIENCE
 
 
+def test_a_read_that_ends_a_commit_gets_its_value(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    """And not the reply of the server that then forgets the decision."""
+    places = Places(servers)
+    keys = places.keys(name)
+    with client.store(name).transaction() as t:
+        for key in keys:
+            t[key] = b"0"
+    until(lambda: not intents(servers), what="the ends of all intents")
+    for number in range(6):
+        txid = f"{number:032x}-{time.time_ns() // 1000000}"
+        leave_intents(places, name, txid, keys, age=60)
+        home = places.home(txid).redis()
+        at = time.time_ns() // 1000
+        home.hset(f"ilk:store:{{{name}}}", f"decided:{txid}", at)
+        with client.store(name).snapshot() as v:
+            assert [v[key] for key in keys] == [b"lost"] * 3
+
+
 def test_the_intents_of_a_killed_client_lead_to_all_its_keys(
     network: Network, servers: Servers, client: interlock.Client, name: str
 ) -> None:
@@ -400,10 +420,12 @@ def test_a_missing_server_fails_what_needs_it_and_nothing_else(
 
     with store.transaction() as t:
         t[keys[1]] = t[keys[1]] + b"1"
-    is_missing = pytest.raises(interlock.NoQuorumError, match="cannot be reached")
-    with is_missing, store.transaction() as t:
-        t[keys[1]] = t[keys[1]] + b"2"
-        t[keys[0]] = b"2"
+    with interlock.connect(servers.url("&outage=200ms")) as other:
+        for _ in range(4):  # each of the servers may be the one that decides
+            is_missing = pytest.raises(interlock.NoQuorumError, match="cannot be reach")
+            with is_missing, other.store(name).transaction() as t:
+                t[keys[1]] = t[keys[1]] + b"2"
+                t[keys[0]] = b"2"
     is_missing = pytest.raises(interlock.NoQuorumError, match="cannot be reached")
     with is_missing, store.transaction() as t:
         t.get(keys[0])
@@ -414,6 +436,46 @@ def test_a_missing_server_fails_what_needs_it_and_nothing_else(
             return [v[key] for key in keys]
 
     assert soon(read) == [b"0", b"01", b"0"]
+
+
+def test_a_commit_over_several_servers_goes_on_when_one_is_back(
+    network: Network, servers: Servers, name: str
+) -> None:
+    places = Places(network)
+    keys = places.keys(name)
+    with interlock.connect(network.url("&outage=30s")) as client:
+        store = client.store(name)
+        for back_after in (0.0, 0.3, 0.3, 0.3):
+            with store.transaction() as t:
+                for key in keys:
+                    t[key] = b"%d" % (int(t.get(key, b"0")) + 1)
+                network.fault(places.of(name, keys[0]), "refuse")
+                threading.Timer(back_after, network.heal).start()
+        with store.snapshot() as v:
+            assert [v[key] for key in keys] == [b"4"] * 3
+    until(lambda: not intents(servers), what="the ends of all intents")
+
+
+def test_intents_of_a_commit_that_was_given_up_are_dropped(
+    network: Network, servers: Servers, name: str
+) -> None:
+    """The client ends them itself: no request meets them."""
+    places = Places(network)
+    keys = places.keys(name)
+    with interlock.connect(network.url("&outage=0"), reply_timeout=1.5) as client:
+        transaction = client.store(name).transaction()
+        transaction.get(keys[1])
+        transaction.get(keys[2])
+        for key in keys:
+            transaction[key] = b"1"
+        network.hold_replies(places.of(name, keys[0]))
+        with pytest.raises(interlock.NoQuorumError):
+            transaction.commit()
+        network.heal()
+        until(
+            lambda: intents(servers) in ([], [record(name, keys[0])]),
+            what="intents that are dropped",
+        )
 
 
 class LostReply:

@@ -10,9 +10,12 @@
  *                it is committed, unless somebody has aborted it there
  *     FINISHES   each server turns its intents into versions. The caller has its reply
  *
- * A transaction that a server refuses, or that cannot go on, is aborted on the server that
- * decides on it, its home: unless it is committed there, by an earlier copy of the request
- * whose reply was lost. No intent is dropped before the home has replied.
+ * A transaction that a server refuses is aborted on the server that decides on it, its
+ * home: unless it is committed there, by an earlier copy of the request whose reply was
+ * lost. No intent is dropped before the home has replied.
+ *
+ * One that a server misses stays as it is, because the core sends a copy of its request
+ * while the outage lasts. Without a copy it is aborted as well, LEFT_MS later.
  *
  * A request that meets an intent waits a little for its end. After that it asks the home
  * for the decision, which aborts a transaction that has none, and finishes the intent. So
@@ -41,6 +44,8 @@ enum {
     /* How long a request waits for the end of another transaction; at most half of its
      * own time, so that the rest is left to end that transaction. */
     OTHERS_MS = 1500,
+    LEFT_MS = 1000, /* over the longest pause of the core's before a copy */
+    LEFT_MOST_MS = 60000,
     PAUSE_FIRST_MS = 1,
     PAUSE_MOST_MS = 16
 };
@@ -62,7 +67,7 @@ static void dispose(ilk__store_request *one)
 
 static void dispose_if_idle(ilk__store_request *one)
 {
-    if (!one->request && !one->calls)
+    if (!one->request && !one->calls && one->is != ILK__STORE_LEFT)
         dispose(one);
 }
 
@@ -214,6 +219,7 @@ static void note_refusal(ilk__store_request *one, const ilk__reply *reply)
 
 static void start(ilk__store_request *one, int64_t now);
 static void abort_all(ilk__store_request *one);
+static void fail_preparing(ilk__store_request *one);
 static void fail_at(ilk__store_request *one, const ilk__ring_server *server);
 
 /* 0: it is tried again in each turn. */
@@ -280,7 +286,7 @@ static void give_up(ilk__store_request *one)
         "and %.60s knows whether it is committed",
         ilk__ring_address(ilk__store_home_of(one->ring, one->other)));
     if (one->is == ILK__STORE_PREPARES)
-        abort_all(one);
+        fail_preparing(one);
     else
         end_failed(one);
 }
@@ -378,7 +384,7 @@ static void finish_all(ilk__store_request *one, int is_committed)
             at->is = ilk__store_send_finish(one, at, one->id, 1)
                          ? ILK__PART_ASKED
                          : ILK__PART_LOST;
-        else if (at->is != ILK__PART_NEW)
+        else if (at->is != ILK__PART_NEW || one->had_intents)
             (void)ilk__store_send_finish(one, at, one->id, 0);
     }
 }
@@ -413,6 +419,67 @@ static void take_abort(ilk__store_request *one, const ilk__reply *reply)
         end_aborted(one);
 }
 
+static int may_have_intents(const ilk__store_request *one)
+{
+    return one->had_intents || count(one, ILK__PART_NEW) < one->part_count;
+}
+
+/* For the reason in `error`. The caller learns that nothing is written; a copy of the
+ * request goes on with the intents. */
+static void fail_preparing(ilk__store_request *one)
+{
+    if (one->why[0] || may_be_committed(one)) {
+        abort_all(one);
+        return;
+    }
+    end_aborted(one);
+    if (may_have_intents(one)) {
+        one->is = ILK__STORE_LEFT;
+        one->retry_at = ilk__now_ms() + LEFT_MS;
+    }
+}
+
+/* Of the same transaction: nothing drops its intents while this copy is under way. */
+static void take_over(ilk__store_request *one)
+{
+    ilk__store_request *next;
+
+    for (ilk__store_request *left = one->ring->store_requests; left;
+         left = next) {
+        next = left->next;
+        if (left->is != ILK__STORE_LEFT || strcmp(left->id, one->id) != 0)
+            continue;
+        one->had_intents = 1;
+        left->is = ILK__STORE_ENDED;
+        dispose_if_idle(left);
+    }
+}
+
+/* The home does not reply. In the end the intents stay for a request that meets them. */
+static void leave_longer(ilk__store_request *one, int64_t now)
+{
+    one->is =
+        now < one->began + LEFT_MOST_MS ? ILK__STORE_LEFT : ILK__STORE_ENDED;
+    one->retry_at = now + LEFT_MS;
+}
+
+static void drop_left(ilk__store_request *one, int64_t now)
+{
+    one->is = ILK__STORE_DROPS;
+    if (!ilk__store_send_outcome(one, ilk__store_home_of(one->ring, one->id),
+                                 one->id, 0))
+        leave_longer(one, now);
+}
+
+static void take_drop(ilk__store_request *one, const ilk__reply *reply)
+{
+    one->is = ILK__STORE_ENDED;
+    if (!reply)
+        leave_longer(one, ilk__now_ms());
+    else if (ilk__script_int(reply, 0) == ILK_TXN_ABORTED)
+        finish_all(one, 0);
+}
+
 /* A server cannot be reached. */
 static void fail_at(ilk__store_request *one, const ilk__ring_server *server)
 {
@@ -423,7 +490,7 @@ static void fail_at(ilk__store_request *one, const ilk__ring_server *server)
         return;
     }
     write_missing(one, server, one->error);
-    abort_all(one);
+    fail_preparing(one);
 }
 
 static void send_prepares(ilk__store_request *one)
@@ -594,6 +661,8 @@ static void miss(ilk__store_request *one, ilk__ring_server *server)
     case ILK__STORE_OUTCOMES: end_at(one, server); break;
     case ILK__STORE_FINISHES:
     case ILK__STORE_WAITS:
+    case ILK__STORE_LEFT:
+    case ILK__STORE_DROPS:
     case ILK__STORE_LOOKS:
     case ILK__STORE_ENDED: break;
     }
@@ -614,6 +683,8 @@ static void take(ilk__store_request *one, ilk__ring_server *server,
     case ILK__STORE_RECOVERS: take_recovery(one, reply); break;
     case ILK__STORE_FINISHES:
     case ILK__STORE_WAITS:
+    case ILK__STORE_LEFT:
+    case ILK__STORE_DROPS:
     case ILK__STORE_LOOKS:
     case ILK__STORE_ENDED: break;
     }
@@ -631,6 +702,8 @@ int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
         snprintf(one->why, sizeof one->why, "%s", reply->str);
     if (one->is == ILK__STORE_LOOKS)
         ilk__store_looked(one, at, call, is_error ? NULL : reply);
+    else if (one->is == ILK__STORE_DROPS)
+        take_drop(one, is_error ? NULL : reply);
     else if (one->is == ILK__STORE_FINISHES
              && call->script == ILK__SCRIPT_STORE_FINISH)
         take_finished(one, ilk__store_part_of(one, at), reply && !is_error);
@@ -661,14 +734,27 @@ static int must_wait(const ilk__store_request *one, int64_t now)
            && ilk__ring_may_come(ilk__store_home_of(one->ring, one->id));
 }
 
-/* Without its home nobody could end the intents. */
-static void begin_phases(ilk__store_request *one)
+/* Of those that the transaction needs: without its home nobody could end the intents. */
+static const ilk__ring_server *find_missing(const ilk__store_request *one)
 {
     const ilk__ring_server *home = ilk__store_home_of(one->ring, one->id);
 
+    if (!home->calls.connection.up)
+        return home;
+    for (size_t i = 0; i < one->part_count; i++)
+        if (!one->parts[i].server->calls.connection.up)
+            return one->parts[i].server;
+    return NULL;
+}
+
+/* With a server missing no intents are written, which would be in the way of others. */
+static void begin_phases(ilk__store_request *one)
+{
+    const ilk__ring_server *missing = find_missing(one);
+
     one->is = ILK__STORE_PREPARES;
-    if (!home->calls.connection.up) {
-        fail_at(one, home);
+    if (missing) {
+        fail_at(one, missing);
         return;
     }
     send_prepares(one);
@@ -754,10 +840,13 @@ static ilk__store_request *new_request(ilk__ring_gateway *ring,
     one->script = request->script;
     one->began = ilk__now_ms();
     one->until = one->began + ring->patience_ms;
-    if (ilk__store_read_words(one))
-        return one;
-    dispose(one);
-    return NULL;
+    if (!ilk__store_read_words(one)) {
+        dispose(one);
+        return NULL;
+    }
+    if (one->script == ILK__SCRIPT_STORE_COMMIT)
+        take_over(one);
+    return one;
 }
 
 static int copy_buf(ilk__buf *out, const ilk__buf *from)
@@ -807,10 +896,14 @@ void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request)
 
 static void fire(ilk__store_request *one, int64_t now)
 {
-    if (one->is != ILK__STORE_WAITS || one->retry_at > now)
+    if (one->retry_at > now)
         return;
-    one->is = one->was;
-    start(one, now);
+    if (one->is == ILK__STORE_LEFT) {
+        drop_left(one, now);
+    } else if (one->is == ILK__STORE_WAITS) {
+        one->is = one->was;
+        start(one, now);
+    }
 }
 
 void ilk__ring_fire_store(ilk__ring_gateway *ring, int64_t now)
@@ -830,7 +923,9 @@ int64_t ilk__ring_store_due(const ilk__ring_gateway *ring)
 
     for (const ilk__store_request *one = ring->store_requests; one;
          one = one->next)
-        if (one->is == ILK__STORE_WAITS)
+        if (one->is == ILK__STORE_LEFT)
+            until = ilk__sooner(until, one->retry_at);
+        else if (one->is == ILK__STORE_WAITS)
             until = ilk__sooner(until, one->retry_at
                                            ? one->retry_at
                                            : one->began + one->ring->coming_ms);

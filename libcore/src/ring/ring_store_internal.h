@@ -24,6 +24,9 @@ typedef enum ilk__store_phase {
     ILK__STORE_OUTCOMES, /* of this request's transaction */
     ILK__STORE_RECOVERS, /* of another transaction: its outcome, and its end */
     ILK__STORE_FINISHES,
+    /* It has its reply, and its intents stay for a copy. */
+    ILK__STORE_LEFT,
+    ILK__STORE_DROPS, /* no copy has come: its home aborts it */
     ILK__STORE_LOOKS, /* for commits that are left, without a request of the core's */
     ILK__STORE_ENDED
 } ilk__store_phase;
@@ -64,6 +67,7 @@ struct ilk__store_request {
     ilk__store_part parts[ILK__RING_SERVERS];
     size_t part_count;
     ilk__store_part **owners; /* of the keys */
+    int had_intents;          /* those of an earlier copy may be there */
 
     /* Another transaction, whose intent is in the way. */
     char other[ILK__STORE_ID_MOST + 1];

@@ -177,19 +177,99 @@ static void it_is_unsure_while_another_copy_is_under_way(void **state)
 
 /* ---- a commit that cannot go on ------------------------------------------ */
 
-static void what_was_prepared_is_dropped_when_its_home_has_aborted_it(
-    void **state)
+/* A server has its intent, and the other one has not replied. */
+static void commit_with_a_server_missing(void)
 {
-    (void)state;
     commit();
     prepared(0);
     ring_case_miss(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE);
-    assert_int_equal(0, ring_result.count);
-    answer_outcome(ILK_TXN_ABORTED);
     assert_int_equal(1, ring_result.count);
     assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
+}
+
+/* As if so many ms had passed. */
+static void fire_later(int64_t ms)
+{
+    ilk__ring_fire_store(&ring, ilk__now_ms() + ms);
+}
+
+static void what_was_prepared_is_dropped_when_no_copy_comes(void **state)
+{
+    (void)state;
+    commit_with_a_server_missing();
+    fire_later(500);
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
+    assert_true(ilk__ring_store_due(&ring) <= ilk__now_ms() + 1000);
+    fire_later(1001);
+    answer_outcome(ILK_TXN_ABORTED);
     assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
     assert_string_equal("0", ring_case_word(ILK__SCRIPT_STORE_FINISH));
+    assert_int_equal(1, ring_result.count);
+}
+
+static void it_stays_until_its_home_replies(void **state)
+{
+    (void)state;
+    commit_with_a_server_missing();
+    fire_later(1001);
+    ring_case_miss(home, ILK__SCRIPT_STORE_OUTCOME);
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+    home->calls.connection.up = 0;
+    fire_later(3000);
+    home->calls.connection.up = 1;
+    fire_later(5000);
+    answer_outcome(ILK_TXN_ABORTED);
+    assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
+}
+
+static void after_a_minute_whoever_meets_it_drops_it(void **state)
+{
+    (void)state;
+    commit_with_a_server_missing();
+    ring_case_lose(home);
+    fire_later(61000);
+    assert_null(ring.store_requests);
+}
+
+static void a_copy_goes_on_with_what_was_prepared(void **state)
+{
+    (void)state;
+    commit_with_a_server_missing();
+    commit();
+    fire_later(1001);
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
+    prepared(0);
+    prepared(1);
+    ring_case_answer(home, ILK__SCRIPT_STORE_DECIDE, ILK__CODE_WRITTEN, "");
+    assert_int_equal(ILK__CODE_WRITTEN, ring_result.code);
+}
+
+/* The copy prepares nothing, but the intents of the first one are there. */
+static void they_are_dropped_after_the_last_copy(void **state)
+{
+    (void)state;
+    commit_with_a_server_missing();
+    ring_case_lose(&ring.servers[1]);
+    commit();
+    assert_int_equal(2, ring_result.count);
+    assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_PREPARE));
+    fire_later(1001);
+    answer_outcome(ILK_TXN_ABORTED);
+    assert_int_equal(
+        1, ring_case_calls_to(&ring.servers[0], ILK__SCRIPT_STORE_FINISH));
+}
+
+static void nothing_is_prepared_while_one_of_its_servers_is_missing(
+    void **state)
+{
+    (void)state;
+    ring_case_lose(&ring.servers[1]);
+    commit();
+    assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
+    assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_PREPARE));
+    assert_null(ring.store_requests);
 }
 
 static void nobody_has_committed_what_was_not_decided(void **state)
@@ -424,6 +504,24 @@ static void an_intent_is_ended_with_its_transaction(void **state)
         assert_int_equal(1, ring_case_calls(ILK__SCRIPT_STORE_READ));
         ring_case_miss(&ring.servers[0], ILK__SCRIPT_STORE_READ);
     }
+    assert_int_equal(2, ring_result.count);
+}
+
+/* The home forgets the decision, and says so before the read has its reply. */
+static void what_a_home_says_that_forgets_is_no_reply_to_the_read(void **state)
+{
+    (void)state;
+    read_key();
+    meet(2000);
+    answer_outcome(ILK_TXN_COMMITTED);
+    for (size_t i = 0; i < RING_SERVERS; i++)
+        ring_case_answer(&ring.servers[i], ILK__SCRIPT_STORE_FINISH,
+                         ILK__CODE_WRITTEN, "i", INT64_C(1));
+    ring_case_answer(home, ILK__SCRIPT_STORE_FORGET, ILK__CODE_GONE, "");
+    assert_int_equal(0, ring_result.count);
+    ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_READ, ILK__CODE_STALE,
+                     "");
+    assert_int_equal(ILK__CODE_STALE, ring_result.code);
 }
 
 /* A server is away: its intents stay, and so does the decision. */
@@ -527,7 +625,12 @@ int main(void)
         TEST(one_that_is_refused_finds_that_too),
         TEST(without_its_home_it_is_unsure_and_drops_nothing),
         TEST(it_is_unsure_while_another_copy_is_under_way),
-        TEST(what_was_prepared_is_dropped_when_its_home_has_aborted_it),
+        TEST(what_was_prepared_is_dropped_when_no_copy_comes),
+        TEST(it_stays_until_its_home_replies),
+        TEST(after_a_minute_whoever_meets_it_drops_it),
+        TEST(a_copy_goes_on_with_what_was_prepared),
+        TEST(they_are_dropped_after_the_last_copy),
+        TEST(nothing_is_prepared_while_one_of_its_servers_is_missing),
         TEST(nobody_has_committed_what_was_not_decided),
         TEST(nothing_is_prepared_without_its_home),
         TEST(a_home_that_comes_is_waited_for),
@@ -543,6 +646,7 @@ int main(void)
         TEST(one_that_its_server_refuses_at_once_is_not_written),
         TEST(a_copy_that_cannot_go_on_is_unsure),
         TEST(an_intent_is_ended_with_its_transaction),
+        TEST(what_a_home_says_that_forgets_is_no_reply_to_the_read),
         TEST(what_cannot_be_reached_is_left),
         TEST(two_requests_that_meet_it_end_it_once),
         TEST(a_young_one_is_waited_for),
