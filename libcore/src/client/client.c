@@ -334,6 +334,7 @@ static ilk_status build(ilk_client *client, ilk_error *err)
         return st;
     }
     client->shared->stops = &client->stops;
+    client->shared->has_gateway = client->backend != NULL;
     set_outage(client);
     snprintf(client->name, sizeof client->name, "interlock-%s",
              client->shared->client_id);

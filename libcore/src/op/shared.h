@@ -81,6 +81,7 @@ struct ilk__shared {
     ilk__confirmer *confirmer; /* NULL: a hold needs no replicas */
     ilk__lease *renewed;       /* the leases that the keeper renews */
     int giving_back;           /* cancels in flight, see wait_queue.h */
+    int has_gateway;           /* its connections lead to one of this process */
     /* 1: a reply to an earlier EVALSHA proved that the script is loaded */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];
     ilk__outage outage;

@@ -243,6 +243,19 @@ ilk__ensured *ilk__give_back_ensured(const ilk__withdrawal *withdrawal,
     return &self->ensured;
 }
 
+ilk__ensured *ilk__give_back_after(const ilk__withdrawal *withdrawal,
+                                   ilk_status end_status, ilk__ensured *also)
+{
+    if (!withdrawal->shared->has_gateway
+        || (end_status != ILK_ECONN && end_status != ILK_ENOQUORUM
+            && end_status != ILK_EUNKNOWN))
+        return ilk__give_back_ensured(withdrawal, also);
+    ilk__shared_lock(withdrawal->shared);
+    ilk__give_back(withdrawal);
+    ilk__shared_unlock(withdrawal->shared);
+    return also;
+}
+
 /* ---- detached tokens ---------------------------------------------------- */
 
 /* Among the marks of messages, which are hashes as well. */

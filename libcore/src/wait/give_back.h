@@ -61,6 +61,15 @@ int ilk__detached_token_has(const ilk__shared *shared, const char *token);
 ilk__ensured *ilk__give_back_ensured(const ilk__withdrawal *withdrawal,
                                      ilk__ensured *also);
 
+/*
+ * The same for what ends with this status. A gateway may refuse the cancel while its
+ * store cannot be reached, and the reply to a caller's command is read with the caller's
+ * next one only. So after an outage the keeper sends the cancel at once, as well, and
+ * `also` is returned.
+ */
+ilk__ensured *ilk__give_back_after(const ilk__withdrawal *withdrawal,
+                                   ilk_status end_status, ilk__ensured *also);
+
 /* For an ensured cancel that is sent by its script's SHA1 or source: its
  * ensured->judge, which records whether the server has the script. */
 ilk_status ilk__give_back_judge(const ilk__ensured *ensured,

@@ -111,7 +111,7 @@ static ilk__act withdraw(ilk__op *op, ilk_status end_status, int rejoin)
     waiter->end_status = end_status;
     waiter->rejoin = rejoin;
     if (!rejoin || !waiter->fixed_token)
-        ensured = ilk__give_back_ensured(&withdrawal, NULL);
+        ensured = ilk__give_back_after(&withdrawal, end_status, NULL);
     if (ensured)
         ensured->judge = ilk__give_back_judge;
     return ilk__op_send_only(op, ensured);

@@ -99,7 +99,8 @@ static void begin(ilk_lock_many *many, int64_t sent_at, int64_t lease_ms,
 
 /* ---- giving back -------------------------------------------------------- */
 
-/* One command for all names. If it gets lost, the keeper sends one for each. */
+/* One command for all names. If it gets lost, or may be refused because of an outage, the
+ * keeper sends one for each. */
 static ilk__act send_give_back(ilk__op *op)
 {
     const ilk__release *release = op->subject;
@@ -108,12 +109,13 @@ static ilk__act send_give_back(ilk__op *op)
     ilk__ensured *ensured = NULL;
 
     for (size_t i = 0; i < many->count; i++)
-        ensured = ilk__give_back_ensured(
+        ensured = ilk__give_back_after(
             &(ilk__withdrawal){.shared = shared,
                                .wait_queue = &many->locks[i]->hold.wait_queue,
                                .entry = "",
-                               .token = many->token},
-            ensured);
+                               .token = many->token,
+                               .lease_ms = many->hold.opts.ttl_ms},
+            many->end_status, ensured);
     return ilk__op_send_only(op, ensured);
 }
 
@@ -159,8 +161,10 @@ static ilk__release prepare_give_back(ilk_lock_many *many)
 
 void ilk__lock_many_give_back(ilk__hold *hold)
 {
-    ilk__release release = prepare_give_back((ilk_lock_many *)hold);
+    ilk_lock_many *many = (ilk_lock_many *)hold;
+    ilk__release release = prepare_give_back(many);
 
+    many->end_status = ILK_OK;
     (void)ilk__ask(hold->handle.client, &many_give_back, &release,
                    ilk__now_ms(), NULL);
 }
