@@ -20,7 +20,7 @@ class Node:
         self.join("other", take_in="nonce")
 
     def join(self, nonce, take_in=""):
-        args = [nonce, 3, LONGEST, take_in, 0, 0]
+        args = [nonce, 3, LONGEST, take_in, 0, 0, 0]
         self.world.call("quorum_join", [NODE, MAX], *args)
 
     def vote(self, token, stamp=1):

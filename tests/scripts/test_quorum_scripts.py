@@ -20,10 +20,10 @@ class Node:
         self.world = world
         self.number = 0
 
-    def look(self, nodes=3, longest=LONGEST, nonce="", floor=0, first=0):
+    def look(self, nodes=3, longest=LONGEST, nonce="", floor=0, first=0, known=0):
         self.number += 1
         fresh = f"nonce{self.number}"
-        args = [fresh, nodes, longest, nonce, floor, first]
+        args = [fresh, nodes, longest, nonce, floor, first, known]
         return self.world.call("quorum_join", [NODE, MAX], *args)
 
     def take_in(self, floor=0, first=0):
@@ -376,6 +376,21 @@ def test_first_nodes_wait_since_their_servers_were_started(world):
     assert node.take_in(first=1)[1] == 1
 
 
+def test_a_node_that_was_a_member_waits_as_one_of_the_first_too(world, node):
+    world.redis("FLUSHALL")
+    world.set_clock(START_US)
+    assert node.look()[1] == 0  # a client that has never seen it asks first
+
+    assert node.look(known=1)[1:4] == [-1, LONGEST, LONGEST]
+
+    assert node.look()[1:4] == [-1, LONGEST, LONGEST]
+    world.advance(LONGEST - 1)
+    assert node.take_in(first=1)[1] == -1
+    world.advance(1)
+    assert node.take_in(first=1)[1] == 1
+    assert node.look(known=1)[1] == 1
+
+
 def test_another_loss_has_another_nonce(world, node):
     world.redis("FLUSHALL")
     world.set_clock(START_US)
@@ -597,7 +612,7 @@ def test_entry_must_be_the_callers_own(world, node, script):
 
 @pytest.mark.parametrize("place", [0, 1, 2, 4])
 def test_join_refuses_bad_arguments(world, place):
-    args = ["n", 3, 1000, "", 0, 0]
+    args = ["n", 3, 1000, "", 0, 0, 0]
     args[place] = "" if place == 0 else "-1"
     with pytest.raises(ReplyError, match="ILKARG"):
         world.run("quorum_join", [NODE, MAX], *args)

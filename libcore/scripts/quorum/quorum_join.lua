@@ -1,4 +1,4 @@
---@script quorum_join keys=2 args=6
+--@script quorum_join keys=2 args=7
 --@reply STATE i i i i s i
 --@reply DIFFERS i i
 -- SPDX-License-Identifier: MIT
@@ -9,12 +9,15 @@
 -- ARGV a fresh nonce, how many nodes there are, the longest lease ms,
 --   the nonce to take it in under ('' only asks), floor (the greatest fence that was
 --   on record at a majority among the other nodes, read after the wait was over),
---   first 0|1 (none of the nodes is a member, so there are no such others)
--- returns {STATE, member, ms until it may be taken in, ms until it may be as one
+--   first 0|1 (none of the nodes is a member, so there are no such others),
+--   known 0|1 (the client has seen the node as a member before)
+-- returns {STATE, 1 member | 0 it waits | -1 it waits and is late, ms until it may be taken in, ms until it may be as one
 --   of the first, greatest fence confirmed here, nonce, now us}
 --   | {DIFFERS, nodes, longest} (others use this node with another number of nodes,
 --   or another longest lease)
--- The hash {run, nonce, nodes, longest, from, early, member, base} is lost with all
+-- A node that has lost its memory under a client that knows it is late: it waits for the
+-- longest lease as one of the first, too, however long the server has run.
+-- The hash {run, nonce, nodes, longest, from, early, late, member, base} is lost with all
 -- else, and `run` differs after a restart. A nonce belongs to one such loss, so a
 -- late copy takes a node in that waits since this loss, or finds a member.
 --@include now
@@ -23,7 +26,7 @@
 
 local node, most = KEYS[1], KEYS[2]
 local fresh, nodes, longest = ARGV[1], number_at(2, 3), number_at(3, 1)
-local nonce, floor, first = ARGV[4], number_at(5, 0), ARGV[6] == "1"
+local nonce, floor, first, is_known = ARGV[4], number_at(5, 0), ARGV[6] == "1", ARGV[7] == "1"
 if fresh == "" then
   misuse = misuse or redis.error_reply("ILKARG the nonce is empty")
 end
@@ -57,8 +60,12 @@ if known[1] ~= run then
   forget()
 end
 
-local state = redis.call("HMGET", node, "nonce", "member", "from", "early")
-local member = state[2] == "1"
+local state = redis.call("HMGET", node, "nonce", "member", "from", "early", "late")
+local member, late = state[2] == "1", state[5] == "1"
+if is_known and not member and not late then
+  redis.call("HSET", node, "early", state[3], "late", "1")
+  state[4], late = state[3], true
+end
 local wait, early = math.max(0, state[3] - ms), math.max(0, state[4] - ms)
 if not member and nonce == state[1] and (first and early or wait) == 0 then
   redis.call("HSET", node, "member", "1", "base", text(floor))
@@ -67,4 +74,4 @@ if not member and nonce == state[1] and (first and early or wait) == 0 then
   end
   member = true
 end
-return { REQUEST + STATE, member and 1 or 0, wait, early, greatest_fence(most), state[1], now }
+return { REQUEST + STATE, member and 1 or late and -1 or 0, wait, early, greatest_fence(most), state[1], now }

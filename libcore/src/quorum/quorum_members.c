@@ -43,6 +43,13 @@ static int waits(const ilk__member *one)
     return one->connected && one->known && !one->is_member;
 }
 
+/* From this local time on it may be taken in as one of the first. */
+static int64_t first_from(const ilk__member *one)
+{
+    return one->is_late && one->from > one->first_at ? one->from
+                                                     : one->first_at;
+}
+
 int ilk__members_is_joining(const ilk__members *members, size_t node,
                             int64_t now)
 {
@@ -51,7 +58,7 @@ int ilk__members_is_joining(const ilk__members *members, size_t node,
     if (!one->connected || !one->known)
         return 1;
     return !one->is_member
-           && (one->is_first ? one->first_at : one->from) <= now;
+           && (one->is_first ? first_from(one) : one->from) <= now;
 }
 
 /* ---- the floor ----------------------------------------------------------- */
@@ -111,12 +118,22 @@ static int64_t safe_from(const ilk__member *one, int is_start)
     return is_start ? one->early : one->from;
 }
 
+static int is_one_late(const ilk__members *members)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (waits(&members->nodes[i]) && members->nodes[i].is_late)
+            return 1;
+    return 0;
+}
+
 /* Too few nodes are members for another one to get its floor from them. A node stays
  * one of the first under its nonce, also when others are members already. The first are
  * taken in when it is safe for all. Fences then rise by the clocks of clients and nodes alone. */
 static void find_the_first(ilk__members *members)
 {
     const size_t number = count_members(members);
+    const int is_late = is_one_late(members);
+    const int is_start = number == 0 && !is_late;
     int64_t at = 0, floor = 0;
 
     if (number >= members->count / 2 + 1)
@@ -126,18 +143,47 @@ static void find_the_first(ilk__members *members)
 
         if (one->most > floor)
             floor = one->most;
-        if (waits(one) && safe_from(one, number == 0) > at)
-            at = safe_from(one, number == 0);
+        if (waits(one) && safe_from(one, is_start) > at)
+            at = safe_from(one, is_start);
     }
     for (size_t i = 0; i < members->count; i++) {
         ilk__member *one = &members->nodes[i];
 
-        if (!waits(one) || (one->is_first && number > 0))
+        if (!waits(one) || (one->is_first && number > 0 && !is_late))
             continue;
         one->is_first = 1;
         one->first_at = at;
         one->first_floor = floor;
     }
+}
+
+/* ---- reading once more -------------------------------------------------- */
+
+/* Note which of the first are checked. */
+static void check_the_first(ilk__members *members)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        ilk__member *one = &members->nodes[i];
+        int is_checked = 1;
+
+        for (size_t k = 0; k < members->count; k++)
+            is_checked &=
+                k == i || members->nodes[k].read_turn > one->known_turn;
+        one->is_checked |= is_checked;
+    }
+}
+
+/* Whether one of the first is not checked, for want of this node. */
+static int is_unread(const ilk__members *members, size_t node)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        const ilk__member *one = &members->nodes[i];
+
+        if (i != node && waits(one) && one->is_first && !one->is_checked
+            && members->nodes[node].read_turn < one->known_turn)
+            return 1;
+    }
+    return 0;
 }
 
 /* ---- calls --------------------------------------------------------------- */
@@ -148,7 +194,7 @@ static int take_in(const ilk__members *members, size_t node, int64_t now,
     const ilk__member *one = &members->nodes[node];
     int64_t floor;
 
-    if (one->is_first && one->first_at <= now) {
+    if (one->is_first && one->is_checked && first_from(one) <= now) {
         out->floor = one->first_floor;
         out->first = 1;
     } else if (has_floor(members, node, &floor)) {
@@ -165,11 +211,13 @@ static int call_to(const ilk__members *members, size_t node, int64_t now,
 {
     const ilk__member *one = &members->nodes[node];
 
-    *out = (ilk__join){
-        .node = node, .script = ILK__SCRIPT_QUORUM_JOIN, .nonce = ""};
+    *out = (ilk__join){.node = node,
+                       .script = ILK__SCRIPT_QUORUM_JOIN,
+                       .nonce = "",
+                       .is_known = members->was_member[node]};
     if (!one->connected || one->sent)
         return 0;
-    if (!one->known)
+    if (!one->known || is_unread(members, node))
         return 1;
     return one->is_member ? is_needed(members, node, now)
                           : take_in(members, node, now, out);
@@ -182,6 +230,7 @@ int ilk__members_next(ilk__members *members, int64_t now, ilk__join *out)
             continue;
         members->nodes[i].sent = 1;
         members->nodes[i].sent_at = now;
+        members->nodes[i].sent_turn = ++members->turn;
         return 1;
     }
     return 0;
@@ -200,12 +249,13 @@ static int64_t end_of_wait(int64_t now, int64_t wait_ms)
 /* Another nonce is another loss of memory. Under the same nonce the end of the wait
  * stays: a later reply would put it off by its drift, and make the reads since then
  * too old. */
-static void take_wait(ilk__member *one, const ilk__join_reply *reply,
-                      int64_t now)
+static void take_wait(ilk__members *members, ilk__member *one,
+                      const ilk__join_reply *reply, int64_t now)
 {
     if (one->known && strcmp(one->nonce, reply->nonce) == 0)
         return;
-    one->is_first = 0;
+    one->is_first = one->is_checked = 0;
+    one->known_turn = ++members->turn;
     one->from = end_of_wait(now, reply->wait_ms);
     one->early = end_of_wait(now, reply->early_ms);
     memcpy(one->nonce, reply->nonce, strlen(reply->nonce) + 1);
@@ -222,12 +272,18 @@ int ilk__members_reply(ilk__members *members, size_t node,
     if (reply->nonce[0] == '\0' || strlen(reply->nonce) > ILK__NONCE_MAX
         || reply->most < 0)
         return 0;
-    take_wait(one, reply, now);
+    take_wait(members, one, reply, now);
     one->known = 1;
     one->is_member = reply->is_member;
+    if (reply->is_member)
+        members->was_member[node] = 1;
+    one->is_late = !reply->is_member
+                   && (reply->is_late || members->was_member[node]);
     one->most = reply->most;
     one->read_at = one->sent_at;
+    one->read_turn = one->sent_turn;
     find_the_first(members);
+    check_the_first(members);
     return 1;
 }
 
@@ -240,8 +296,8 @@ int64_t ilk__members_wake_at(const ilk__members *members, int64_t now)
 
         if (!waits(one))
             continue;
-        if (one->is_first && one->first_at > now)
-            at = ilk__sooner(at, one->first_at);
+        if (one->is_first && first_from(one) > now)
+            at = ilk__sooner(at, first_from(one));
         if (one->from > now)
             at = ilk__sooner(at, one->from);
     }

@@ -13,7 +13,12 @@
  * a majority was restarted. Then all are taken in when the last of them has run for
  * the longest lease, with the greatest fence that any of them still knows.
  *
- * The rules are those of tests/model/quorum_fences.pml.
+ * A server that is emptied runs on. So a client that has seen the node as a member says
+ * so, and the node is late: all then wait for the longest lease since they were emptied. And
+ * none of the first is taken in before each of the others was read once more, after that
+ * one: it may be late since then.
+ *
+ * The rules are those of tests/model/quorum_fences.pml and quorum_emptied.pml.
  */
 #ifndef ILK__QUORUM_MEMBERS_H
 #define ILK__QUORUM_MEMBERS_H
@@ -26,6 +31,9 @@ typedef struct ilk__member {
     int connected, known, sent;
     int is_member;
     int is_first;    /* too few were members when this nonce was read */
+    int is_late;     /* it was a member, and is emptied */
+    int is_checked;  /* the others were read since this nonce was */
+    uint64_t sent_turn, read_turn, known_turn; /* as sent_at, read_at; the nonce */
     int64_t sent_at; /* of the call without a reply */
     int64_t read_at; /* `most` is at least what was confirmed then */
     int64_t most;    /* the greatest confirmed fence */
@@ -37,6 +45,8 @@ typedef struct ilk__member {
 
 typedef struct ilk__members {
     size_t count;
+    uint64_t turn; /* of calls and replies */
+    char was_member[ILK__QUORUM_MOST];
     ilk__member nodes[ILK__QUORUM_MOST];
 } ilk__members;
 
@@ -46,11 +56,11 @@ typedef struct ilk__join {
     int script;
     const char *nonce;
     int64_t floor;
-    int first;
+    int first, is_known;
 } ilk__join;
 
 typedef struct ilk__join_reply {
-    int is_member;
+    int is_member, is_late;
     int64_t wait_ms, early_ms, most;
     const char *nonce;
 } ilk__join_reply;

@@ -299,7 +299,8 @@ static void take_joined(ilk__quorum_node *node, const ilk__reply *reply)
         refuse(node, why);
     } else {
         const ilk__join_reply joined = {
-            .is_member = (int)ilk__script_int(reply, 0),
+            .is_member = ilk__script_int(reply, 0) == 1,
+            .is_late = ilk__script_int(reply, 0) == -1,
             .wait_ms = ilk__script_int(reply, 1),
             .early_ms = ilk__script_int(reply, 2),
             .most = ilk__script_int(reply, 3),
@@ -340,6 +341,7 @@ static void join(ilk__quorum *quorum, const ilk__join *call)
     ilk__command_add_str(&command, call->nonce);
     ilk__command_add_int(&command, call->floor);
     ilk__command_add_int(&command, call->first);
+    ilk__command_add_int(&command, call->is_known);
     if (!ilk__quorum_send(node, &command, call->script, joined, NULL))
         break_off(node, "no memory for a call");
 }

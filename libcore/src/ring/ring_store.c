@@ -690,7 +690,8 @@ static void take(ilk__store_request *one, ilk__ring_server *server,
     }
 }
 
-/* What a home that forgets a decision replies to is nothing that the request waits for. */
+/* The reply of a home that has forgotten a decision means nothing to the request, which
+ * waits for another one. */
 int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
                         ilk__reply *reply)
 {

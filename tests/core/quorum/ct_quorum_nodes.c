@@ -112,8 +112,10 @@ static void join(const ilk__join *call)
                                       text_of(number, (int64_t)count),
                                       text_of(longest, LONGEST_MS), call->nonce,
                                       text_of(floor, call->floor),
-                                      call->first ? "1" : "0", NULL});
-    ilk__join_reply reply = {.is_member = (int)got.numbers[0],
+                                      call->first ? "1" : "0",
+                                      call->is_known ? "1" : "0", NULL});
+    ilk__join_reply reply = {.is_member = got.numbers[0] == 1,
+                             .is_late = got.numbers[0] == -1,
                              .wait_ms = got.numbers[1],
                              .early_ms = got.numbers[2],
                              .most = got.numbers[3],

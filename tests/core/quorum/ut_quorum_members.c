@@ -71,6 +71,23 @@ static void reply_early(size_t node, int64_t early_ms, int64_t most,
     assert_true(ilk__members_reply(&members, node, &one, now));
 }
 
+/* Each node that is asked once more, after the others were known, replies as before. */
+static void read_once_more(void)
+{
+    ilk__join call;
+
+    while (ilk__members_next(&members, now, &call)) {
+        const ilk__member *one = &members.nodes[call.node];
+        const ilk__join_reply same = {.is_member = one->is_member,
+                                      .is_late = one->is_late,
+                                      .most = one->most,
+                                      .nonce = one->nonce};
+
+        assert_string_equal(call.nonce, "");
+        assert_true(ilk__members_reply(&members, call.node, &same, now));
+    }
+}
+
 /* Nodes 1, ... are members; node 0 has lost its memory. */
 static void lose_one(size_t count)
 {
@@ -159,6 +176,7 @@ static void a_majority_that_has_forgotten_begins_after_the_wait(void **state)
     assert_idle();
     now += 100;
     reply_early(1, 0, 40, "n1");
+    read_once_more();
     now += WAIT - 1;
     assert_asks(2); /* node 0 alone needs a floor */
     reply(2, 1, 30, "m");
@@ -197,7 +215,7 @@ static void the_first_are_taken_in_when_the_last_has_run_long_enough(
     reply_early(1, 100, 40, "n1");
     assert_idle();
     reply_early(2, 50, 8, "n2");
-    assert_idle();
+    read_once_more();
     assert_int_equal(ilk__members_wake_at(&members, now), now + 103);
 
     now += 103;
@@ -216,6 +234,7 @@ static void one_of_the_first_that_is_lost_shortens_nothing(void **state)
         assert_asks(i);
     for (size_t i = 0; i < 3; i++)
         reply_early(i, i == 2 ? 100 : 0, 0, "n");
+    read_once_more();
     ilk__members_lost(&members, 2);
 
     now += 102;
@@ -232,13 +251,99 @@ static void a_node_that_loses_its_memory_again_is_none_of_the_first(
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
     for (size_t i = 0; i < 3; i++)
-        reply_early(i, 0, 0, "n");
+        reply_early(i, 1, 0, "n");
+    read_once_more();
+    now += 3;
     assert_takes_in(0, "n", 0, 1);
     reply(0, 1, 0, "n");
     assert_takes_in(1, "n", 0, 1);
     reply_early(1, 0, 0, "another");
+    assert_asks(0);
+    reply(0, 1, 0, "n");
+    assert_asks(2);
+    reply_early(2, 1, 0, "n");
     assert_takes_in(2, "n", 0, 1);
     reply(2, 1, 0, "n");
+    assert_idle();
+}
+
+/* ---- nodes that are emptied one after another ---------------------------- */
+
+/* The next call goes to this node, which this client has seen as a member or not. */
+static void assert_asks_knowing(size_t node, int is_known)
+{
+    ilk__join call;
+
+    assert_true(ilk__members_next(&members, now, &call));
+    assert_int_equal(call.node, node);
+    assert_int_equal(call.is_known, is_known);
+    assert_string_equal(call.nonce, "");
+}
+
+static void a_client_that_has_seen_them_says_so_and_waits(void **state)
+{
+    (void)state;
+    begin(3);
+    for (size_t i = 0; i < 3; i++)
+        assert_asks_knowing(i, 0);
+    for (size_t i = 0; i < 3; i++)
+        reply(i, 1, 10, "m");
+    for (size_t i = 0; i < 3; i++) {
+        ilk__members_refused(&members, i);
+        ilk__members_lost(&members, i);
+        ilk__members_connected(&members, i);
+        assert_asks_knowing(i, 1);
+        reply_early(i, 0, 0, "n");
+        read_once_more();
+    }
+    now += WAIT - 1;
+    assert_idle();
+    now++;
+    assert_takes_in(0, "n", 0, 1);
+}
+
+static void beside_one_that_is_late_all_wait(void **state)
+{
+    const ilk__join_reply late = {.is_late = 1,
+                                  .wait_ms = LONGEST - 100,
+                                  .early_ms = LONGEST - 100,
+                                  .nonce = "n0"};
+
+    (void)state;
+    begin(3);
+    for (size_t i = 0; i < 3; i++)
+        assert_asks(i);
+    assert_true(ilk__members_reply(&members, 0, &late, now));
+    reply_early(1, 0, 0, "n1");
+    reply_early(2, 0, 0, "n2");
+    read_once_more();
+    now += WAIT - 1;
+    assert_idle();
+    now++;
+    assert_takes_in(0, "n0", 0, 1);
+}
+
+/* Another client has made one late since this client has read it. */
+static void one_that_was_read_early_is_read_again(void **state)
+{
+    const ilk__join_reply late = {.is_late = 1, .nonce = "n0"};
+
+    (void)state;
+    begin(3);
+    for (size_t i = 0; i < 3; i++)
+        assert_asks(i);
+    reply_early(0, 0, 0, "n0");
+    reply_early(1, 0, 0, "n1");
+    reply_early(2, 0, 0, "n2");
+    assert_asks(0);
+    assert_asks(1);
+    assert_asks(2);
+    assert_idle();
+    reply_early(2, 0, 0, "n2");
+    assert_true(ilk__members_reply(&members, 0, &late, now));
+    reply_early(1, 0, 0, "n1");
+    read_once_more();
+    now += WAIT - 1;
     assert_idle();
 }
 
@@ -298,6 +403,9 @@ int main(void)
         cmocka_unit_test(one_of_the_first_that_is_lost_shortens_nothing),
         cmocka_unit_test(
             a_node_that_loses_its_memory_again_is_none_of_the_first),
+        cmocka_unit_test(a_client_that_has_seen_them_says_so_and_waits),
+        cmocka_unit_test(beside_one_that_is_late_all_wait),
+        cmocka_unit_test(one_that_was_read_early_is_read_again),
         cmocka_unit_test(a_node_that_is_refused_is_asked_again),
         cmocka_unit_test(replies_that_make_no_sense_are_ignored),
         cmocka_unit_test(a_wait_out_of_range_is_cut),
