@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check nineteen protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check twenty protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a signal to all (signal_all.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
@@ -384,6 +384,21 @@ holds "4 nodes, 2 clients: every run has an end" quorum_progress endless \
 holds "3 nodes: fences rise, whenever votes end" quorum_fences safety \
     "-DWIPES=0 -DLIMIT=3 -DRAISES=1"
 holds "3 nodes, 1 wiped: fences rise" quorum_fences safety ""
+
+holds "3 nodes, emptied one after another: one holder" quorum_emptied safety \
+    "-DREACHED"
+reaches "every branch of an emptied quorum is reached"
+
+breaks "control: an emptied node is like one at a first start" quorum_emptied \
+    safety "-DBROKEN_NEVER_LATE" "counted[0]"
+breaks "control: a record made by a new client stays as it is" quorum_emptied \
+    safety "-DBROKEN_STAYS_EARLY" "counted[0]"
+breaks "control: beside late nodes others do not wait" quorum_emptied safety \
+    "-DBROKEN_BESIDE" "counted[0]"
+breaks "control: one look at each node is enough" quorum_emptied safety \
+    "-DBROKEN_ONE_READ" "counted[0]"
+breaks "limit: all are emptied before anybody has noticed" quorum_emptied \
+    safety "-DBROKEN_NO_TURNS" "counted[0]"
 
 breaks "control: yields without a mark" quorum_exclusion safety \
     "-DBROKEN_NO_MARK" "counted[0]"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -356,6 +357,45 @@ def test_a_restarted_node_does_not_vote_before_the_longest_lease(
         assert theirs.acquire(10 * PATIENCE)
         assert not lock.held
         assert theirs.fence > lock.fence
+
+
+def test_nodes_that_are_emptied_one_after_another_have_no_second_holder(
+    name: str,
+) -> None:
+    """A client that has seen no node before them finds all without data."""
+    longest_ms = 6000
+    with (
+        quorum_nodes.running(longest_ms=longest_ms) as nodes,
+        interlock.connect(nodes.url()) as one,
+        interlock.connect(nodes.url("&outage=0")) as two,
+    ):
+        nodes.settle()
+        until(
+            lambda: all(
+                node.redis().info("server")["uptime_in_seconds"] * 1000 > longest_ms
+                for node in nodes.nodes
+            ),
+            what="servers that have run for longer than any lease",
+        )
+        lock = one.lock(name, ttl=longest_ms / 1000, renew=False)
+        assert lock.acquire(5)
+        for node in nodes.nodes[:2]:
+            node.redis().flushall()
+            until(lambda node=node: is_late(two, name, node), what="a late node")
+        nodes.nodes[2].redis().flushall()
+        with interlock.connect(nodes.url("&outage=30s")) as third:
+            theirs = third.lock(name, ttl=1)
+            assert theirs.acquire(20 * PATIENCE)
+            assert not lock.held
+
+
+def is_late(client: interlock.Client, name: str, node: quorum_nodes.Node) -> bool:
+    """Somebody who asks it for its vote has seen it as a member before."""
+    with contextlib.suppress(interlock.NoQuorumError):
+        probe = client.lock(f"{name}:probe", ttl=1)
+        if probe.acquire(0):
+            probe.release()
+    return node.redis().hget("ilk:quorum:node", "late") == "1"
 
 
 def test_fences_rise_whatever_the_clocks_and_the_losses(

@@ -277,8 +277,8 @@ int ilk__members_reply(ilk__members *members, size_t node,
     one->is_member = reply->is_member;
     if (reply->is_member)
         members->was_member[node] = 1;
-    one->is_late = !reply->is_member
-                   && (reply->is_late || members->was_member[node]);
+    one->is_late =
+        !reply->is_member && (reply->is_late || members->was_member[node]);
     one->most = reply->most;
     one->read_at = one->sent_at;
     one->read_turn = one->sent_turn;

@@ -30,10 +30,11 @@ enum { ILK__NONCE_MAX = 64 };
 typedef struct ilk__member {
     int connected, known, sent;
     int is_member;
-    int is_first;    /* too few were members when this nonce was read */
-    int is_late;     /* it was a member, and is emptied */
-    int is_checked;  /* the others were read since this nonce was */
-    uint64_t sent_turn, read_turn, known_turn; /* as sent_at, read_at; the nonce */
+    int is_first;   /* too few were members when this nonce was read */
+    int is_late;    /* it was a member, and is emptied */
+    int is_checked; /* the others were read since this nonce was */
+    uint64_t sent_turn, read_turn,
+        known_turn;  /* as sent_at, read_at; the nonce */
     int64_t sent_at; /* of the call without a reply */
     int64_t read_at; /* `most` is at least what was confirmed then */
     int64_t most;    /* the greatest confirmed fence */
