@@ -160,6 +160,50 @@ def test_a_wait_that_ends_leaves_nothing(
         until(lambda: client.inspect(name).waiting == 0, what="an empty queue")
 
 
+# ---- a client that is closed -----------------------------------------------------
+
+
+def close_in_time(client: interlock.Client) -> None:
+    began = time.monotonic()
+    client.close()
+    assert time.monotonic() - began < 1 + 2 * PATIENCE
+
+
+def test_a_closed_client_gives_back_what_it_renews(
+    kept: Quorum, client: interlock.Client, name: str
+) -> None:
+    other = interlock.connect(kept.url())
+    names = [f"{name} {number}" for number in range(20)]
+    for one in names:
+        assert other.lock(one, ttl=TTL).acquire(5)
+    assert other.election(name, ttl=TTL).campaign(5)
+    detached = other.lock(f"{name} detached", ttl=TTL)
+    assert detached.acquire(5)
+    token = detached.detach()
+    close_in_time(other)
+    assert kept.tokens(f"{name} detached") == [token] * 3
+    began = time.monotonic()
+    for one in names:
+        assert kept.tokens(one) == [None] * 3
+    assert client.election(name, ttl=TTL).campaign(TTL / 2)
+    assert time.monotonic() - began < TTL / 2 * PATIENCE
+
+
+@pytest.mark.parametrize("frozen", [1, 2])
+def test_silent_nodes_delay_a_close_by_a_second_at_most(
+    nodes: Quorum, name: str, frozen: int
+) -> None:
+    other = interlock.connect(nodes.url())
+    assert other.lock(name, ttl=TTL).acquire(5)
+    for node in nodes.nodes[:frozen]:
+        node.freeze()
+    close_in_time(other)
+    for node in nodes.nodes[frozen:]:
+        assert node.redis().get(name) is None
+    for node in nodes.nodes[:frozen]:
+        node.thaw()
+
+
 def test_an_explicit_extension(client: interlock.Client, name: str) -> None:
     lock = client.lock(name, ttl=1, renew=False)
     assert lock.acquire(5)
