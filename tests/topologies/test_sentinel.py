@@ -44,6 +44,12 @@ def is_on_all(service, key, value):
     return all(server.call("GET", key) == wanted for server in service.servers)
 
 
+def await_replicas(service, name):
+    """They have all that was written until now."""
+    service.primary().call("SET", name + ":written", "1")
+    wait_until(lambda: is_on_all(service, name + ":written", "1"))
+
+
 def in_thread(function):
     """Run it in a thread; the list gets its result."""
     results = []
@@ -130,6 +136,7 @@ def test_tasks_and_queues_go_on(service, name, how):
             first = await queue.reserve(patience(5))
             reading = asyncio.create_task(queue.reserve(patience(60)))
             await wait_for(lambda: client.stats().waiting == 2)
+            await asyncio.to_thread(await_replicas, service, name)
 
             old = await asyncio.to_thread(fail_over, service, how)
             since = await asyncio.to_thread(service.await_switch, old)
