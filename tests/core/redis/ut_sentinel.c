@@ -187,14 +187,15 @@ static void after_one_that_names_a_host_which_is_not_allowed(void **state)
 
 static void new_addresses_have_a_limit(void **state)
 {
-    const ilk__url_sentinels sentinel = {.hosts = {"192.0.2.1"}, .count = 1};
-    const ilk__url url = {.sentinels = (ilk__url_sentinels *)&sentinel};
+    char host[] = "192.0.2.1";
+    ilk__url_sentinels sentinel = {.hosts = {host}, .count = 1};
+    const ilk__url url = {.sentinels = &sentinel};
     int count = 0;
 
     (void)state;
     assert_int_equal(ilk__primary_init(&primary, &url, &err), ILK_OK);
     for (int port = 1; port < 100; port++)
-        count += ilk__primary_check(&primary, &url, "192.0.2.1", port, &err)
+        count += ilk__primary_check(&primary, &url, host, port, &err)
                  == ILK_OK;
     assert_in_range(count, 16, 18);
     assert_int_equal(ilk__primary_check(&primary, &url, "192.0.2.1", 1, &err),
