@@ -306,6 +306,16 @@ ilk__inflight *ilk__inflight_of(ilk__timer *timer)
     return (ilk__inflight *)((char *)timer - offsetof(ilk__inflight, timer));
 }
 
+/* It has waited as long as it may for the end of a pause, and a connection is being
+ * opened: a short wait has its first attempt. */
+static int has_its_attempt(const ilk__pipeline *pipeline,
+                           const ilk__inflight *inflight)
+{
+    return inflight->state == ILK__INFLIGHT_UNSENT
+           && inflight->op.retries_until && !inflight->op.away_since
+           && pipeline->connection.conn && ilk__now_ms() < inflight->op.deadline;
+}
+
 void ilk__inflight_fire(ilk__timer *timer, void *context)
 {
     ilk__inflight *inflight = ilk__inflight_of(timer);
@@ -314,6 +324,8 @@ void ilk__inflight_fire(ilk__timer *timer, void *context)
         ilk__inflight_wake(context, inflight, ILK__CAUSE_TIME);
     else if (inflight->state == ILK__INFLIGHT_BACKLOG)
         leave_backlog(context, inflight); /* then its deadline ends it */
+    else if (has_its_attempt(context, inflight))
+        set_timer(context, inflight, inflight->op.deadline);
     else
         give_up(context, inflight, ILK_ETIMEOUT);
 }

@@ -32,9 +32,10 @@ static void open_family(family *f)
                                              2, NULL, &err));
     assert_status(ILK_OK, ilk_lock_acquire(f->held, 0, &err));
     assert_status(ILK_OK, ilk_lock_many_acquire(f->many, 0, &err));
-    fixture_command(&fx, "SET idle x PX 520");
+    fixture_command(&fx, "SET idle x");
     assert_status(ILK_ETIMEOUT,
-                  ilk_lock_acquire(f->idle, 500, &err)); /* inbox */
+                  ilk_lock_acquire(f->idle, 50, &err)); /* inbox */
+    fixture_command(&fx, "DEL idle");
 }
 
 static void free_family(family *f)
