@@ -311,9 +311,9 @@ ilk__inflight *ilk__inflight_of(ilk__timer *timer)
 static int has_its_attempt(const ilk__pipeline *pipeline,
                            const ilk__inflight *inflight)
 {
-    return inflight->state == ILK__INFLIGHT_UNSENT
-           && inflight->op.retries_until && !inflight->op.away_since
-           && pipeline->connection.conn && ilk__now_ms() < inflight->op.deadline;
+    return inflight->state == ILK__INFLIGHT_UNSENT && inflight->op.retries_until
+           && !inflight->op.away_since && pipeline->connection.conn
+           && ilk__now_ms() < inflight->op.deadline;
 }
 
 void ilk__inflight_fire(ilk__timer *timer, void *context)

@@ -80,10 +80,18 @@ int inflight_teardown(void **state)
 
 runner *start_inflight(int number, const ilk__op_type *type, int64_t timeout_ms)
 {
+    return start_short(number, type, 0, timeout_ms);
+}
+
+runner *start_short(int number, const ilk__op_type *type, int64_t limit_ms,
+                    int64_t timeout_ms)
+{
     runner *self = &runners[number];
 
     ilk__inflight_init(&self->inflight, NULL, type, NULL);
     self->inflight.op.deadline = __wrap_ilk__deadline(timeout_ms);
+    if (limit_ms)
+        self->inflight.op.retries_until = __wrap_ilk__deadline(limit_ms);
     self->inflight.op.err = &self->err;
     self->inflight.finished = finished;
     assert_int_equal(ilk__timers_reserve(&timers, NULL), ILK_OK);

@@ -46,6 +46,9 @@ int inflight_teardown(void **state); /* nothing is left behind */
 
 runner *start_inflight(int number, const ilk__op_type *type,
                        int64_t timeout_ms);
+/* A wait whose limit is shorter than its time for a first reply. */
+runner *start_short(int number, const ilk__op_type *type, int64_t limit_ms,
+                    int64_t timeout_ms);
 void start_many(int count);      /* the first so many, without a deadline */
 void answer_inflight(int count); /* of the commands on the wire */
 void tick(int64_t ms);           /* so much time passes; what is due fires */

@@ -58,6 +58,27 @@ static void a_deadline_is_kept_while_it_is_unsent(void **state)
     assert_inflight_ended(&runners[1], ILK_OK);
 }
 
+static void a_short_wait_has_one_attempt_to_connect(void **state)
+{
+    (void)state;
+    pipeline.connection.up = 0;
+    start_short(0, &op_case_look, 100, 500);
+    start_short(1, &op_case_look, 100, 500);
+    pipeline.connection.conn = (ilk__conn *)&pipeline; /* being opened */
+    tick(100);
+    assert_int_equal(runners[0].ended, 0);
+
+    pipeline.connection.conn = NULL;
+    bring_connection_up();
+    answer_inflight(2);
+    assert_inflight_ended(&runners[0], ILK_OK);
+
+    pipeline.connection.up = 0;
+    start_short(2, &op_case_look, 100, 500);
+    tick(100);
+    assert_inflight_ended(&runners[2], ILK_ECONN); /* there was only a pause */
+}
+
 static void a_deadline_on_the_wire_abandons_the_slot(void **state)
 {
     (void)state;
@@ -167,6 +188,7 @@ int main(void)
         TEST(replies_come_in_the_order_of_the_commands),
         TEST(a_command_for_which_there_is_no_memory_ends_alone),
         TEST(a_deadline_is_kept_while_it_is_unsent),
+        TEST(a_short_wait_has_one_attempt_to_connect),
         TEST(a_deadline_on_the_wire_abandons_the_slot),
         TEST(the_servers_patience_keeps_a_deadline_behind_it),
         TEST(a_full_wire_leaves_the_rest_in_the_backlog),
