@@ -119,17 +119,20 @@ static void go_on_with_attempts(ilk__round *round)
 }
 
 /* A majority suffices. The others are refreshed as well, and their replies are not
- * read. */
+ * read. Without a majority the round fails, so that waits take it for an outage. */
 static void decide_refresh(ilk__round *round, int is_last)
 {
-    if (!is_last
-        && ilk__round_replies(round) < ilk__quorum_majority(round->quorum))
+    const int has_majority =
+        ilk__round_replies(round) >= ilk__quorum_majority(round->quorum);
+
+    if (!is_last && !has_majority)
         return;
     for (size_t i = 0; i < round->quorum->count; i++)
         if (round->replies[i])
             note_states(round, i);
     go_on_with_attempts(round);
-    say_refreshed(round);
+    if (has_majority)
+        say_refreshed(round);
 }
 
 static size_t keep_keys(ilk__bytes *keys, const ilk__gateway_request *request)
