@@ -2,7 +2,6 @@
 /* async_conn.c -- an asynchronous connection, which an event loop drives. */
 #include "async_conn.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 
@@ -50,8 +49,8 @@ static ilk__async_conn_result lost(ilk__async_conn *connection)
     drop(connection);
     connection->retry_at =
         ilk__now_ms()
-        + ilk__connect_pause_ms(&connection->retry_ms,
-                                (ilk_status)connection->error.code);
+        + ilk__conn_pause_ms(connection->target, &connection->retry_ms,
+                             (ilk_status)connection->error.code);
     return ILK__ASYNC_CONN_LOST;
 }
 

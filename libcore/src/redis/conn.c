@@ -308,6 +308,12 @@ ilk_status ilk__conn_open(ilk__conn **out, const ilk__target *target,
     return status;
 }
 
+int64_t ilk__conn_pause_ms(const ilk__target *target, int *step_ms,
+                           ilk_status why)
+{
+    return ilk__connect_pause_ms(step_ms, target->primary ? ILK_ECONN : why);
+}
+
 int ilk__conn_fd(const ilk__conn *conn)
 {
     if (conn->stage == ILK__CONN_FIND && conn->search != NULL)

@@ -75,6 +75,11 @@ ilk_status ilk__conn_open(ilk__conn **out, const ilk__target *target,
                           const ilk__conn_identity *replaces, int64_t limit,
                           ilk_error *err);
 
+/* The pause after an attempt that failed (backoff.h). With sentinels it is always a
+ * short one: they may name another primary at any time. */
+int64_t ilk__conn_pause_ms(const ilk__target *target, int *step_ms,
+                           ilk_status why);
+
 int ilk__conn_fd(const ilk__conn *conn); /* may change while connecting */
 short ilk__conn_events(const ilk__conn *conn);
 /* The deadline; earlier while it must go on to the next address or sentinel,

@@ -2,7 +2,6 @@
 /* lane_open.c -- opens and closes a lane's connection. */
 #include "lane_internal.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 
 #include <poll.h>
@@ -76,7 +75,7 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
 static void not_connected(ilk__lane *lane, ilk_status why)
 {
     lane->retry_at =
-        ilk__now_ms() + ilk__connect_pause_ms(&lane->retry_ms, why);
+        ilk__now_ms() + ilk__conn_pause_ms(lane->target, &lane->retry_ms, why);
 }
 
 /* Be the connector. Called and returns with the mutex held. */

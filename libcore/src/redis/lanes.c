@@ -3,7 +3,6 @@
 #include "lanes.h"
 
 #include "base/alloc.h"
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "slot.h"
 
@@ -96,7 +95,8 @@ static void go_on_opening(ilk__lanes *lanes)
     } else {
         ilk__conn_close(conn);
         next->retry_at =
-            ilk__now_ms() + ilk__connect_pause_ms(&next->retry_ms, st);
+            ilk__now_ms()
+            + ilk__conn_pause_ms(lanes->target, &next->retry_ms, st);
     }
 }
 
