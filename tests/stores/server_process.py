@@ -82,8 +82,12 @@ class ServerProcess:
         self.process.wait()
 
     def freeze(self) -> None:
+        """Returns when each of its threads has stopped: on a busy machine some of them
+        answer for a while."""
         assert self.process
         self.process.send_signal(signal.SIGSTOP)
+        stopped = os.WSTOPPED | os.WEXITED | os.WNOWAIT
+        os.waitid(os.P_PID, self.process.pid, stopped)
 
     def thaw(self) -> None:
         assert self.process
