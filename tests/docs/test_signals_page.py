@@ -62,7 +62,9 @@ def test_a_signal_handler_may_call_it(function):
         path.read_text(encoding="utf-8")
         for path in (ROOT / "libcore" / "src" / "client").glob("*.c")
     )
-    body = re.search(rf"^(?:static )?(?:void|int) {function}\(.*?^\}}", text, re.M | re.S)
+    body = re.search(
+        rf"^(?:static )?(?:void|int) {function}\(.*?^\}}", text, re.M | re.S
+    )
     assert body
 
     calls = set(re.findall(r"\b(\w+)\(", body[0]))

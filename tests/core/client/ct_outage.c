@@ -218,12 +218,13 @@ static void a_limit_bounds_the_wait_for_a_frozen_server(void **state)
     for (size_t i = 0; i < 2; i++) {
         ilk_client *client = open_with(600, 0, 0);
         ilk_lock *lock = open_used(client, "orders");
+        const int64_t least = limits[i] > 500 ? limits[i] : 500;
         int64_t begin;
 
         assert_int_equal(0, fixture_pause(&fx));
         begin = fixture_now_ms();
         assert_status(ILK_ECONN, ilk_lock_acquire(lock, limits[i], &err));
-        assert_took(begin, limits[i], limits[i] + 200);
+        assert_took(begin, least, least + 200);
         await_free("orders");
         close_both(lock, client);
     }

@@ -838,7 +838,7 @@ static void a_wait_ends_while_the_server_is_away(void **state)
     for (EACH(p))
         assert_ends(ILK_ECANCELLED, client, p->op);
     for (EACH(p))
-        start(p, -1);
+        start(p, 2000);
     await_loss(client);
     for (EACH(p))
         if (is(p, WAIT_SENDS_NO_REQUEST))

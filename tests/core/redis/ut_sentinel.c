@@ -195,8 +195,7 @@ static void new_addresses_have_a_limit(void **state)
     (void)state;
     assert_int_equal(ilk__primary_init(&primary, &url, &err), ILK_OK);
     for (int port = 1; port < 100; port++)
-        count += ilk__primary_check(&primary, &url, host, port, &err)
-                 == ILK_OK;
+        count += ilk__primary_check(&primary, &url, host, port, &err) == ILK_OK;
     assert_in_range(count, 16, 18);
     assert_int_equal(ilk__primary_check(&primary, &url, "192.0.2.1", 1, &err),
                      ILK_OK);
