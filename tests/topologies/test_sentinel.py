@@ -215,6 +215,28 @@ def test_the_former_primary_comes_back_as_a_replica(service, name, how):
         assert next_acquire(service, client, name, "and back", since).fence > fence
 
 
+def test_a_primary_that_became_a_replica_is_an_outage(service, name):
+    """No sentinel knows of another one, and the connection stays open."""
+    primary = service.primary()
+    (replica, *_) = [server for server in service.servers if server is not primary]
+    with interlock.connect(service.url()) as client:
+        lock = client.lock(name)
+        assert client.ping() >= 0
+        primary.call("REPLICAOF", "127.0.0.1", str(replica.port))
+        back = threading.Timer(1.0, primary.call, ["REPLICAOF", "NO", "ONE"])
+        back.start()
+        try:
+            with pytest.raises(
+                interlock.ConnectionError, match="unreachable|READONLY|write"
+            ):
+                lock.acquire(timeout=0)
+            assert lock.acquire(timeout=30)
+            assert lock.release()
+        finally:
+            back.join()
+            primary.call("REPLICAOF", "NO", "ONE")
+
+
 def test_two_primaries_at_once(service, name):
     """The old primary and one sentinel are cut off with a client, then healed.
 

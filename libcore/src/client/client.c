@@ -300,6 +300,7 @@ static void set_outage(const ilk_client *client)
     const ilk_client_opts *opts = &client->opts;
     ilk__outage *outage = &client->shared->outage;
 
+    outage->fails_over = fails_over(client);
     outage->wait_ms = opts->outage_ms;
     if (opts->flags & ILK_CLIENT_NO_OUTAGE_WAIT) {
         outage->cap_ms = 0;
@@ -307,7 +308,7 @@ static void set_outage(const ilk_client *client)
         outage->cap_ms = opts->outage_ms;
     } else {
         outage->wait_ms =
-            fails_over(client) ? FAILOVER_MS : opts->connect_timeout_ms;
+            outage->fails_over ? FAILOVER_MS : opts->connect_timeout_ms;
     }
 }
 

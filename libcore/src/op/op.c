@@ -7,6 +7,8 @@
  *                                            once, but only one
  *     NO_REPLY otherwise                     an outage
  *     error ILKDOWN, from a gateway          the same
+ *     error READONLY, where another server   the same: it was the primary
+ *     takes over
  *     error NOQUORUM, from a gateway         the same, with that status
  *     error NOSCRIPT                         only_once: fail (ILK_EUNKNOWN), for
  *                                            an error has no number and may be
@@ -311,6 +313,20 @@ static void name_key(const ilk__op *op, const char *text)
               command->argv[first]);
 }
 
+/* A former primary says READONLY until the client has found the new one. */
+static int is_from_former_primary(const ilk__op *op, const ilk__reply *reply)
+{
+    return op->outage && op->outage->fails_over
+           && ilk__reply_is_error(reply, "READONLY");
+}
+
+static int is_outage(const ilk__op *op, const ilk__reply *reply)
+{
+    return ilk__reply_is_error(reply, "ILKDOWN")
+           || ilk__reply_is_error(reply, "NOQUORUM")
+           || is_from_former_primary(op, reply);
+}
+
 static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
 {
     ilk_status status;
@@ -325,23 +341,17 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
     status = ilk__missing_right(reply, &op->command, op->script, op->err);
     if (status == ILK_ETYPE)
         name_key(op, reply->str);
-    if (status == ILK_ECONN)
-        return on_outage(op, status, 1);
+    if (status == ILK_ECONN || is_from_former_primary(op, reply))
+        return on_outage(op, ILK_ECONN, 1);
     return status == ILK_ENOQUORUM || is_passing(status)
                ? on_refusal(op, status)
                : give_up(op, status);
 }
 
-static int is_outage(const ilk__reply *reply)
-{
-    return ilk__reply_is_error(reply, "ILKDOWN")
-           || ilk__reply_is_error(reply, "NOQUORUM");
-}
-
 /* The server has replied. */
 static void note_contact(ilk__op *op, const ilk__reply *reply)
 {
-    if (reply->type == ILK__REPLY_ERROR && is_outage(reply))
+    if (reply->type == ILK__REPLY_ERROR && is_outage(op, reply))
         return;
     op->contact_at = op->now;
     if (reply->type != ILK__REPLY_ERROR)

@@ -17,6 +17,7 @@ void ilk__outage_init(ilk__outage *outage)
     pthread_mutex_init(&outage->mutex, NULL);
     outage->wait_ms = 0;
     outage->cap_ms = ILK__FOREVER;
+    outage->fails_over = 0;
 }
 
 void ilk__outage_destroy(ilk__outage *outage)

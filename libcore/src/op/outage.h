@@ -27,6 +27,8 @@ typedef struct ilk__outage {
     int64_t wait_ms; /* how long calls without a limit try again */
     int64_t cap_ms;  /* and those with one, if that comes later; ILK__FOREVER:
                         their own limit alone */
+    int fails_over; /* another server takes over: one that is read-only is no primary
+                       any more, and counts as away */
     _Atomic int64_t since; /* local time; 0: no outage is known */
     pthread_mutex_t mutex; /* of the cause; no other mutex is locked under it */
     ilk_error cause; /* the last one; its code is ILK_ECONN or ILK_ENOQUORUM */

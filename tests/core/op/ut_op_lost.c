@@ -297,6 +297,42 @@ static void a_limit_of_its_own_bounds_the_wait_for_a_server(void **state)
     ilk__outage_destroy(&outage);
 }
 
+static void a_primary_that_becomes_a_replica_is_an_outage(void **state)
+{
+    static const char says[] =
+        "-READONLY You can't write against a replica.\r\n";
+
+    (void)state;
+    ilk__outage_init(&outage);
+    send_op_in(ILK__FOREVER, 5000);
+    assert_int_equal(op_answer(&sent_op, says), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_ESERVERREADONLY);
+    ilk__op_free(&sent_op);
+
+    outage.fails_over = 1;
+    send_op_in(ILK__FOREVER, 5000);
+    while (op_answer(&sent_op, says) == ILK__ACT_SLEEP) {
+        assert_true(outage.since > 0);
+        local_ms = sent_op.wake_at;
+        assert_int_equal(op_wake(&sent_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    }
+    assert_int_equal(sent_op.status, ILK_ECONN);
+    assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 5000);
+    assert_non_null(strstr(sent_err.msg, "unreachable for 5.0 s: "));
+    assert_non_null(strstr(sent_err.msg, "You can't write"));
+    ilk__op_free(&sent_op);
+
+    send_op_in(ILK__FOREVER, 5000);
+    assert_int_equal(op_answer(&sent_op, says), ILK__ACT_SLEEP);
+    local_ms = sent_op.wake_at;
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&sent_op, "1 30000 17 5"), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_OK);
+    assert_int_equal(outage.since, 0);
+    ilk__op_free(&sent_op);
+    ilk__outage_destroy(&outage);
+}
+
 /* Servers remember for 60 s what they have executed. */
 static void no_copy_is_sent_after_45_seconds(void **state)
 {
@@ -417,6 +453,7 @@ int main(void)
         TEST(unsent_until_the_deadline_is_an_outage),
         TEST(what_only_reads_is_never_unknown),
         TEST(calls_without_a_limit_share_the_time_of_an_outage),
+        TEST(a_primary_that_becomes_a_replica_is_an_outage),
         TEST(a_limit_of_its_own_bounds_the_wait_for_a_server),
         TEST(no_copy_is_sent_after_45_seconds),
         TEST(a_closed_client_ends_it_at_once),
