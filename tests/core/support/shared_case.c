@@ -17,13 +17,14 @@ enum { TEXT = 2048 };
 ilk__shared shared;
 ilk__subscriber inbox_subscriber, replica_subscriber;
 ilk__subscriber *inbox_receiver;
+static const ilk__target target; /* nothing connects to it */
 
 int shared_case_setup(void **state)
 {
-    if (op_case_setup(state) || ilk__shared_open(&shared, "me", NULL))
+    if (op_case_setup(state) || ilk__shared_open(&shared, "me", &target))
         return -1;
-    ilk__subscriber_init(&inbox_subscriber, 0, NULL);
-    ilk__subscriber_init(&replica_subscriber, 1, NULL);
+    ilk__subscriber_init(&inbox_subscriber, 0, &target);
+    ilk__subscriber_init(&replica_subscriber, 1, &target);
     inbox_receiver = &inbox_subscriber;
     shared.inbox = ILK__INBOX_READY;
     return 0;
