@@ -663,11 +663,14 @@ def test_a_pattern_that_is_listened_to_misses_nothing(
     for number in range(30):
         with interlock.connect(nodes.url()) as other:
             listener = other.signal(pattern="early*")
-            listener.listen()
-            signals[number % 3].notify_all(b"%d" % number)
-            # Nodes pass the signals before this one on when they get to it.
-            while (received := listener.receive(30)) and int(received[1]) < number:
-                pass
+            early, received = True, None
+            # Nodes pass the signals before this one on when they get to it, and one that
+            # is received ends the subscription.
+            while early:
+                listener.listen()
+                signals[number % 3].notify_all(b"%d" % number)
+                received = listener.receive(30)
+                early = received is not None and int(received[1]) < number
             assert received == (names[number % 3].encode(), b"%d" % number)
 
 
