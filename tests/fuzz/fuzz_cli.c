@@ -190,29 +190,69 @@ static void check_text(const char *data, size_t len)
     free(shown);
 }
 
-/* The character that an escape or a byte of JSON stands for, of Latin-1. */
-static unsigned json_char(const char **at)
+static unsigned json_code(const char **at)
 {
     unsigned code = 0;
 
-    CHECK(**at != '"');
-    if (**at != '\\')
-        return (unsigned char)*(*at)++;
-    if ((*at)[1] != 'u') {
-        *at += 2;
-        return (unsigned char)(*at)[-1];
-    }
+    CHECK((*at)[0] == '\\' && (*at)[1] == 'u');
     for (int i = 2; i < 6; i++)
         code = code * 16 + (unsigned)hex_digit((*at)[i]);
     *at += 6;
     return code;
 }
 
+static size_t put_utf8(char *out, unsigned code)
+{
+    const size_t more = (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);
+    static const unsigned char begins[] = {0, 0xC0, 0xE0, 0xF0};
+
+    for (size_t i = more; i > 0; i--, code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3F));
+    out[0] = (char)(begins[more] | code);
+    return more + 1;
+}
+
+/* The bytes that an escape or a byte of JSON stands for: of UTF-8, or of Latin-1 where
+ * the whole is no UTF-8. */
+static size_t json_bytes(const char **at, int is_utf8, char out[4])
+{
+    unsigned code;
+
+    CHECK(**at != '"');
+    if (**at != '\\') {
+        *out = *(*at)++;
+        return 1;
+    }
+    if ((*at)[1] != 'u') {
+        *out = (*at)[1];
+        *at += 2;
+        return 1;
+    }
+    code = json_code(at);
+    if (code >= 0xD800 && code < 0xDC00)
+        code = 0x10000 + ((code - 0xD800) << 10) + (json_code(at) - 0xDC00);
+    if (is_utf8)
+        return put_utf8(out, code);
+    CHECK(code < 0x100);
+    *out = (char)code;
+    return 1;
+}
+
+static int is_utf8(const char *data, size_t len)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < len && n; i += n)
+        n = cli_utf8(data + i, len - i);
+    return n > 0;
+}
+
 /* {"name":"...","name_hex":"..."}: both are the bytes. */
 static void check_json(const char *data, size_t len)
 {
-    char *out = NULL, digits[3];
-    size_t out_len = 0;
+    const int whole = is_utf8(data, len);
+    char *out = NULL, digits[3], part[4];
+    size_t out_len = 0, n;
     struct cli_json json = {.file = open_memstream(&out, &out_len)};
     const char *at;
 
@@ -225,8 +265,10 @@ static void check_json(const char *data, size_t len)
         CHECK((unsigned char)out[i] >= 0x20 && out[i] != 0x7f);
     CHECK(strncmp(out, "{\"name\":\"", 9) == 0);
     at = out + 9;
-    for (size_t i = 0; i < len; i++)
-        CHECK(json_char(&at) == (unsigned char)data[i]);
+    for (size_t i = 0; i < len; i += n) {
+        n = json_bytes(&at, whole, part);
+        CHECK(n <= len - i && memcmp(part, data + i, n) == 0);
+    }
     CHECK(strncmp(at, "\",\"name_hex\":\"", 14) == 0);
     at += 14;
     for (size_t i = 0; i < len; i++, at += 2) {
