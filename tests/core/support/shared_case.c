@@ -21,7 +21,7 @@ static const ilk__target target; /* nothing connects to it */
 
 int shared_case_setup(void **state)
 {
-    if (op_case_setup(state) || ilk__shared_open(&shared, "me", &target))
+    if (op_case_setup(state) || ilk__shared_open(&shared, "me", NULL))
         return -1;
     ilk__subscriber_init(&inbox_subscriber, 0, &target);
     ilk__subscriber_init(&replica_subscriber, 1, &target);
