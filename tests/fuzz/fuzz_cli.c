@@ -203,13 +203,13 @@ static unsigned json_code(const char **at)
 
 static size_t put_utf8(char *out, unsigned code)
 {
-    const size_t more = (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);
+    const int more = (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);
     static const unsigned char begins[] = {0, 0xC0, 0xE0, 0xF0};
 
-    for (size_t i = more; i > 0; i--, code >>= 6)
+    for (int i = more; i > 0; i--, code >>= 6)
         out[i] = (char)(0x80 | (code & 0x3F));
     out[0] = (char)(begins[more] | code);
-    return more + 1;
+    return (size_t)more + 1;
 }
 
 /* The bytes that an escape or a byte of JSON stands for: of UTF-8, or of Latin-1 where
