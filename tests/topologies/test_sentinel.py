@@ -71,7 +71,7 @@ def next_acquire(service, client, name, how, since):
         taken = time.monotonic()
         if service.primary().call("GET", name) == lock.token.encode():
             break
-        assert how == "ask" and taken < end
+        assert how in ("ask", "and back") and taken < end
         # It finds out that it is lost, or gives it up; the old primary may not reply.
         with contextlib.suppress(interlock.UnknownOutcomeError):
             lock.extend()
