@@ -236,11 +236,12 @@ static ilk_status lead(ilk_error *err)
     if (st == ILK_OK)
         st = ilk_observer_next(&found, observer, 1000, err);
     ilk_leader_free(found);
-    if (st == ILK_OK)
+    if (st == ILK_OK) {
         st = ilk_observer_next(&found, observer, 30, err);
-    if (st == ILK_ETIMEOUT)
-        st = ilk_election_leader(&found, one, err);
-    ilk_leader_free(found);
+        if (st == ILK_ETIMEOUT) /* nothing has changed since */
+            st = ilk_election_leader(&found, one, err);
+        ilk_leader_free(found);
+    }
     if (st == ILK_OK)
         st = ilk_election_resign(one, err);
     ilk_observer_free(observer);
