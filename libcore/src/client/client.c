@@ -156,12 +156,12 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
     if (!opts->reply_timeout_ms)
         opts->reply_timeout_ms = REPLY_TIMEOUT_MS;
     /* A program that gives a time to connect gives up a server that is mute. */
-    if (!opts->connect_timeout_ms)
+    if (!opts->connect_timeout_ms) {
         client->first_answer_ms = opts->reply_timeout_ms;
-    if (!opts->connect_timeout_ms)
         opts->connect_timeout_ms = url->scheme == ILK__SCHEME_EMBEDDED
                                        ? START_TIMEOUT_MS
                                        : CONNECT_TIMEOUT_MS;
+    }
     /* A backend finds them in the URL. */
     client->url.connect_timeout_ms = opts->connect_timeout_ms;
     client->url.reply_timeout_ms = opts->reply_timeout_ms;
