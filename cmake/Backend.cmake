@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # ilk_add_backend(SCHEME VARIABLE SOURCE...): libinterlock-SCHEME.so, whose
 # ilk__backend is VARIABLE. It shows one name. Of the core it has copies of what it
-# uses, but for what libcore/backends/object.c passes to the core that loads it.
+# uses, but for what libcore/stores/object.c passes to the core that loads it.
 include(Exports)
 set(ILK_BACKENDS_DIR ${PROJECT_BINARY_DIR}/lib/interlock)
 
 function(ilk_add_backend scheme variable)
     set(target interlock_${scheme})
     add_library(${target} MODULE ${ARGN}
-        ${PROJECT_SOURCE_DIR}/libcore/backends/object.c)
+        ${PROJECT_SOURCE_DIR}/libcore/stores/object.c)
     set_target_properties(${target} PROPERTIES
         PREFIX lib OUTPUT_NAME interlock-${scheme} SUFFIX .so)
     target_compile_definitions(${target} PRIVATE ILK_BACKEND=${variable})

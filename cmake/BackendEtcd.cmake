@@ -32,7 +32,7 @@ if(ILK_ETCD_MISSING)
 endif()
 set(ILK_ETCD_FOUND ON)
 
-set(ilk_etcd ${PROJECT_SOURCE_DIR}/libcore/backends/etcd)
+set(ilk_etcd ${PROJECT_SOURCE_DIR}/libcore/stores/etcd)
 set(ilk_etcd_generated ${PROJECT_BINARY_DIR}/etcd)
 file(MAKE_DIRECTORY ${ilk_etcd_generated})
 add_custom_command(
@@ -48,7 +48,7 @@ set(ilk_etcd_client_sources
     ${ilk_etcd}/etcd_client_renewals.c ${ilk_etcd}/etcd_client_requests.c
     ${ilk_etcd}/etcd_client_watches.c ${ilk_etcd}/grpc_conn.c
     ${ilk_etcd}/grpc_frame.c ${ilk_etcd}/http_frames.c
-    ${PROJECT_SOURCE_DIR}/libcore/backends/shared/store_socket.c)
+    ${PROJECT_SOURCE_DIR}/libcore/stores/shared/store_socket.c)
 add_library(ilk_etcd_client STATIC EXCLUDE_FROM_ALL
     ${ilk_etcd_client_sources} ${ilk_etcd_generated}/etcd.pb.c)
 set_source_files_properties(${ilk_etcd_generated}/etcd.pb.c PROPERTIES
@@ -65,7 +65,7 @@ target_link_libraries(ilk_etcd_client
 
 file(GLOB ilk_etcd_backend_sources CONFIGURE_DEPENDS
     ${ilk_etcd}/etcd.c ${ilk_etcd}/etcd_[!c]*.c
-    ${PROJECT_SOURCE_DIR}/libcore/backends/shared/*.c)
+    ${PROJECT_SOURCE_DIR}/libcore/stores/shared/*.c)
 ilk_add_backend(etcd ilk__etcd_backend ${ilk_etcd_backend_sources})
 target_link_libraries(interlock_etcd PRIVATE ilk_etcd_client)
 

@@ -8,7 +8,7 @@ if(NOT ILK_MARIADB_FOUND)
 endif()
 include(Backend)
 
-set(ilk_backends ${PROJECT_SOURCE_DIR}/libcore/backends)
+set(ilk_backends ${PROJECT_SOURCE_DIR}/libcore/stores)
 file(GLOB ilk_mysql_sources CONFIGURE_DEPENDS ${ilk_backends}/mysql/*.c)
 file(GLOB ilk_shared_sources CONFIGURE_DEPENDS
     ${ilk_backends}/shared/*.c)

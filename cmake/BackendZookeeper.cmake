@@ -2,8 +2,8 @@
 # libinterlock-zookeeper.so: locks, elections, registers and groups in ZooKeeper. It
 # speaks the protocol itself and needs no other library.
 file(GLOB ilk_zookeeper_sources CONFIGURE_DEPENDS
-    ${PROJECT_SOURCE_DIR}/libcore/backends/zookeeper/*.c
-    ${PROJECT_SOURCE_DIR}/libcore/backends/shared/*.c)
+    ${PROJECT_SOURCE_DIR}/libcore/stores/zookeeper/*.c
+    ${PROJECT_SOURCE_DIR}/libcore/stores/shared/*.c)
 ilk_add_backend(zookeeper ilk__zk_backend ${ilk_zookeeper_sources})
 
 if(NOT ILK_TESTS)

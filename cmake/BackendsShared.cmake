@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Tests of libcore/backends/shared, which no library has but the objects of backends.
+# Tests of libcore/stores/shared, which no library has but the objects of backends.
 set(ilk_backend_tests ${PROJECT_SOURCE_DIR}/tests/backends)
 file(GLOB ilk_shared_sources CONFIGURE_DEPENDS
-    ${PROJECT_SOURCE_DIR}/libcore/backends/shared/*.c)
+    ${PROJECT_SOURCE_DIR}/libcore/stores/shared/*.c)
 
 function(ilk_add_shared_test source label timeout)
     cmake_path(GET source STEM name)

@@ -52,7 +52,7 @@ function(ilk_add_store_fuzz noun source)
     endif()
     foreach(target ${targets})
         target_include_directories(${target} PRIVATE ${ilk_fuzz}
-            ${PROJECT_SOURCE_DIR}/libcore/backends)
+            ${PROJECT_SOURCE_DIR}/libcore/stores)
         target_link_libraries(${target} PRIVATE ${ARGN})
     endforeach()
 endfunction()

@@ -7,8 +7,8 @@
 # needs linker options of its own says so in a comment line
 #     /* link: -Wl,--wrap=send */
 # `@support/NAME` there is a file with one option in a line.
-# The folders are those of libcore/src. Other .c files are shared by the tests:
-# those in support/ by all, the rest by the tests of their folder.
+# The folders are those of libcore/src and libcore/stores. Other .c files are shared:
+# those in support/ by all tests, the rest by those of their folder.
 # ILK_TEST_LAUNCHER goes before each program: "valgrind;-q", "setarch;-R".
 set(ILK_TEST_LAUNCHER "" CACHE STRING "Command that runs the test programs")
 set(ilk_tests ${PROJECT_SOURCE_DIR}/tests/core)
@@ -34,7 +34,8 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ilk_headers})
 
 add_library(ilk_test_base INTERFACE)
 target_include_directories(ilk_test_base INTERFACE ${ilk_tests}/support
-    ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR}
+    ${PROJECT_SOURCE_DIR}/libcore ${PROJECT_SOURCE_DIR}/libcore/src
+    ${ILK_SCRIPTS_DIR}
     ${PROJECT_BINARY_DIR}/tests/include)
 target_link_libraries(ilk_test_base INTERFACE
     ilk_warnings ilk_platform ilk_hiredis interlock_static PkgConfig::CMOCKA)

@@ -3,9 +3,10 @@
 
     check_layers.py [--src DIR] [OBJECTS]
 
-Checks the #include lines of all files below DIR. With OBJECTS, the directory
-of the object files that were compiled from them, also checks the symbols that
-each folder uses: a call without an include is seen there.
+Checks the #include lines of all files below DIR, and of the stores beside it that
+LAYERS names. With OBJECTS, the directory of the object files that were compiled from
+them, also checks the symbols that each folder uses: a call without an include is seen
+there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[1] / "libcore" / "src"
+# The folders beside DIR that are judged with it.
+STORES = "stores"
 INCLUDE = re.compile(r'^#\s*include\s+(["<])([^">]+)[">]', re.M)
 PRIVATE = re.compile(r"_(inside|internal)\.h$")
 # Symbols and system headers for which a folder needs a word in LAYERS.
@@ -52,10 +55,24 @@ class Layers:
         return word in self.words[self.line(folder) or ""]
 
 
-def include_faults(src: Path, layers: Layers) -> Iterator[str]:
+def find(src: Path, name: str) -> Path:
+    """The file of this name, as an #include of another folder gives it."""
+    return (src.parent if name.startswith(STORES + "/") else src) / name
+
+
+def sources(src: Path, layers: Layers) -> Iterator[tuple[Path, Path]]:
+    """Each file that is judged, and its name."""
     for path in sorted(src.rglob("*.[ch]")):
-        folder = path.parent.relative_to(src).as_posix()
-        place = path.relative_to(src)
+        yield path, path.relative_to(src)
+    for path in sorted((src.parent / STORES).rglob("*.[ch]")):
+        place = path.relative_to(src.parent)
+        if layers.line(place.parent.as_posix()):
+            yield path, place
+
+
+def include_faults(src: Path, layers: Layers) -> Iterator[str]:
+    for path, place in sources(src, layers):
+        folder = place.parent.as_posix()
         if not layers.line(folder):
             yield f"{place}: LAYERS has no line for {folder}"
             continue
@@ -68,7 +85,7 @@ def include_faults(src: Path, layers: Layers) -> Iterator[str]:
             elif other == ".":
                 if not (path.parent / name).is_file() and ".gen." not in name:
                     yield f"{place}: {name} is not in {folder}"
-            elif not (src / name).is_file():
+            elif not find(src, name).is_file():
                 yield f"{place}: there is no {name}"
             elif other == folder:
                 yield f"{place}: {name} is in the same folder, its bare name will do"
@@ -80,21 +97,22 @@ def include_faults(src: Path, layers: Layers) -> Iterator[str]:
 
 def symbols(src: Path, objects: Path) -> Iterator[tuple[Path, str, str]]:
     """(source, type, name) of every global symbol that an object mentions."""
-    pattern = f"**/{src.name}/**/*.o"
-    found = {
-        path: path.as_posix().rpartition(f"/{src.name}/")[2]
-        for path in sorted(objects.glob(pattern))
-    }
-    # A build directory keeps the objects of files that have gone.
-    kept = [path for path, name in found.items() if (src / name[:-2]).is_file()]
-    if not kept:
+    found = {}
+    for path in sorted(objects.rglob("*.o")):
+        text = path.as_posix()[:-2]
+        names = [text.rpartition(f"/{src.name}/")[2]]
+        names += [f"{STORES}/{text.rpartition(f'/{STORES}/')[2]}"]
+        # A build directory keeps the objects of files that have gone.
+        for name in filter(lambda name: find(src, name).is_file(), names):
+            found[path] = Path(name)
+    if not found:
         raise SystemExit(f"check_layers: no objects in {objects}")
-    command = ["nm", "-A", "-g", *map(str, kept)]
+    command = ["nm", "-A", "-g", *map(str, found)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for line in text.splitlines():
         where, _, rest = line.partition(":")
         *_, kind, name = rest.split()
-        yield Path(found[Path(where)][:-2]), kind, name.split("@")[0]
+        yield found[Path(where)], kind, name.split("@")[0]
 
 
 def symbol_faults(src: Path, layers: Layers, objects: Path) -> Iterator[str]:

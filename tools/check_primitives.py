@@ -45,7 +45,7 @@ def faults() -> list[str]:
         for path in (ROOT / "libcore/scripts").glob("*/*.lua")
         if path.parent.name != "include"
     )
-    sources = (ROOT / "libcore/src").rglob("*.c")
+    sources = (ROOT / "libcore").rglob("*.c")
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     for noun in primitives():
         for part, where in PARTS.items():

@@ -3,7 +3,7 @@
 
     coverage.py BUILD [--branches] [--root DIR]
 
-Prints a table of all files of libcore/src with the totals of each folder. For the
+Prints a table of all files of the core with the totals of each folder. For the
 files of HELD it compares the branches that no test takes with tests/coverage.txt:
 a branch that is neither taken nor explained there makes it fail, and so does an
 explanation whose condition is gone. With --branches it prints all branches that no
@@ -26,7 +26,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = "libcore/src"
+CORE = "libcore"
+# Names of files are without this, but for stores: "stores/quorum/quorum.c".
+LAYERS = "src/"
 EXPLAINED = "tests/coverage.txt"
 
 # Where a branch that was never taken may cost a hold: what waits and holds, what
@@ -62,15 +64,15 @@ def counted(data: Path) -> dict:
     return json.loads(done.stdout)
 
 
-def merge(files: dict[str, File], found: dict, sources: Path) -> None:
+def merge(files: dict[str, File], found: dict, core: Path) -> None:
     """Add one object's counts. Functions of headers are in several objects."""
     for entry in found["files"]:
         path = Path(
             os.path.normpath(Path(found["current_working_directory"], entry["file"]))
         )
-        if not path.is_relative_to(sources):
+        if not path.is_relative_to(core):
             continue
-        lines = files[str(path.relative_to(sources))]
+        lines = files[path.relative_to(core).as_posix().removeprefix(LAYERS)]
         for each in entry["lines"]:
             line = lines.setdefault(each["line_number"], Line())
             line.count += each["count"]
@@ -82,12 +84,12 @@ def merge(files: dict[str, File], found: dict, sources: Path) -> None:
             line.branches = [a + b for a, b in zip(taken, line.branches, strict=True)]
 
 
-def collect(build: Path, sources: Path) -> dict[str, File]:
+def collect(build: Path, core: Path) -> dict[str, File]:
     data = sorted(build.glob("CMakeFiles/ilk_objects.dir/**/*.gcda"))
     files: dict[str, File] = defaultdict(dict)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(counted, data):
-            merge(files, found, sources)
+            merge(files, found, core)
     return files
 
 
@@ -175,7 +177,7 @@ def judge(files: dict[str, File], root: Path, show: bool) -> int:
     places: dict[Condition, int] = {}
     faults = 0
     for name in sorted(filter(is_held, files)):
-        text = (root / SOURCES / name).read_text().splitlines()
+        text = (root / CORE / LAYERS / name).read_text().splitlines()
         for where, number, missing, _ in conditions(name, files[name], text):
             places.setdefault(where, number)
             untaken[where] += missing
@@ -185,7 +187,7 @@ def judge(files: dict[str, File], root: Path, show: bool) -> int:
         if missing > known.get(where, 0):
             faults += 1
             print(
-                f"{SOURCES}/{where.file}:{places[where]}: {where.function}:"
+                f"{CORE}/{LAYERS}{where.file}:{places[where]}: {where.function}:"
                 f" {missing} branches are neither taken nor explained: {where.text}"
             )
     for where in sorted(set(known) - set(places)):
@@ -202,7 +204,7 @@ def main() -> int:
     options.add_argument("--branches", action="store_true")
     options.add_argument("--root", type=Path, default=ROOT)
     given = options.parse_args()
-    files = collect(given.build, given.root / SOURCES)
+    files = collect(given.build, given.root / CORE)
     if not files:
         sys.exit(f"coverage: nothing was counted in {given.build}")
     rows = list(table(files))

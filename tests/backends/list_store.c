@@ -3,9 +3,9 @@
  * gateway. */
 #include "list_store.h"
 
-#include "backends/shared/contention.h"
-#include "backends/shared/name_queue.h"
 #include "base/clock.h"
+#include "stores/shared/contention.h"
+#include "stores/shared/name_queue.h"
 
 #include <assert.h>
 #include <pthread.h>

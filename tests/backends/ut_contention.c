@@ -5,7 +5,6 @@
  *
  * The gateway's functions for backends are this file's: they note each reply.
  */
-#include "backends/shared/contention.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cmocka_all.h"
@@ -13,6 +12,7 @@
 #include "list_store.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
+#include "stores/shared/contention.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_groups.c -- groups against a store that reports when a test says so. */
-#include "backends/shared/groups.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cmocka_all.h"
 #include "noted_calls.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
+#include "stores/shared/groups.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_name_queue.c -- the order of entries: who holds, and whose removal matters. */
-#include "backends/shared/name_queue.h"
 #include "cmocka_all.h"
+#include "stores/shared/name_queue.h"
 
 #include <stdlib.h>
 #include <string.h>

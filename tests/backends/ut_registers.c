@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_registers.c -- registers against a store that reports when a test says so. */
-#include "backends/shared/registers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cmocka_all.h"
 #include "noted_calls.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
+#include "stores/shared/registers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

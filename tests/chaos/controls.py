@@ -200,7 +200,7 @@ CONTROLS = [
     ),
     Control(
         "grant of a cluster that is undone when nobody at its node has it",
-        "../src/cluster/cluster_requests.c",
+        "../stores/cluster/cluster_requests.c",
         (
             ("text[script->cluster_at] = '1';", "text[script->cluster_at] = '0';"),
             ("&& ilk__node_messages_are_subscribed(&node->messages)", ""),

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from core_sources import core_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "connections.md").read_text(encoding="utf-8")
@@ -60,7 +61,7 @@ def test_no_time_of_the_core_is_left_out():
     listed = {(name, Path(file).name) for name, _, _, file in ROWS}
     missing = {
         (name, path.name)
-        for path in (ROOT / "libcore" / "src").rglob("*.[ch]")
+        for path in core_sources("*.[ch]")
         for name, _ in CONSTANT.findall(path.read_text(encoding="utf-8"))
         if name not in ELSEWHERE and (name, path.name) not in listed
     }

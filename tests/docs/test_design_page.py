@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from core_sources import core_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -37,7 +38,7 @@ def defines(text, function):
 
 @functools.cache
 def words_of_the_core():
-    sources = (ROOT / "libcore" / "src").rglob("*.[ch]")
+    sources = core_sources("*.[ch]")
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     return set(re.findall(r"\bilk__\w+", text))
 

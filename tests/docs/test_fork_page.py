@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from core_sources import core_sources
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "fork.md").read_text(encoding="utf-8")
 STRUCT = re.compile(r"^(?:typedef )?struct (\w+) \{(.*?)^\}", re.M | re.S)
@@ -15,7 +17,7 @@ PARTS = {"ilk__handle", "ilk_client"}
 
 
 def sources():
-    for path in (ROOT / "libcore" / "src").rglob("*.[ch]"):
+    for path in core_sources("*.[ch]"):
         yield path, path.read_text(encoding="utf-8")
 
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatch
-from pathlib import Path
 
 import pytest
+from core_sources import ROOT, folder_of
 
-ROOT = Path(__file__).resolve().parents[2]
-SRC = ROOT / "libcore" / "src"
 MARK = re.compile(r"<!-- layers(: highest first)? -->\n+")
 # A row of a table, or of the drawing in design.md.
-FOLDER = re.compile(r"^(?:\| `| )([a-z]+/\*?)(?:` \|| *\|)", re.M)
-ROW = re.compile(r"^\| `([a-z]+/\*?)` \| ([^|]+) \|", re.M)
+FOLDER = re.compile(r"^(?:\| `| )((?:[a-z]+/)+\*?)(?:` \|| *\|)", re.M)
+ROW = re.compile(r"^\| `((?:[a-z]+/)+\*?)` \| ([^|]+) \|", re.M)
 NAME = re.compile(r"`([^`]+)`")
 PAGES = ["libcore/README.md", "docs/design.md", "CONTRIBUTING.md"]
 FILES = dict(ROW.findall((ROOT / "libcore" / "README.md").read_text(encoding="utf-8")))
 
 
 def layers():
-    text = re.sub("#.*", "", (SRC / "LAYERS").read_text(encoding="utf-8"))
+    text = re.sub("#.*", "", folder_of("LAYERS").read_text(encoding="utf-8"))
     return [line.split()[0] for line in text.splitlines() if line.strip()]
 
 
@@ -35,9 +33,14 @@ def listed(page):
     return [name.rstrip("/") for name in (found[::-1] if mark[1] else found)]
 
 
+def files(folder):
+    top = folder_of(folder.rstrip("*"))
+    return top.glob("*/*.[ch]" if folder.endswith("*") else "*.[ch]")
+
+
 def sources(folder):
     """The names of the folder's files, without their endings."""
-    return {path.stem for path in SRC.glob(f"{folder}/*.[ch]")}
+    return {path.stem for path in files(folder)}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -58,11 +61,11 @@ def test_the_readme_names_each_file_of_a_folder(folder):
 def test_the_readme_names_each_primitive():
     names = NAME.findall(FILES["primitives/*"])
     folders = {name.rstrip("/") for name in names if name.endswith("/")}
-    files = sources("primitives/*")
+    found = sources("primitives/*")
 
-    assert folders == {path.parent.name for path in SRC.glob("primitives/*/*.c")}
+    assert folders == {path.parent.name for path in files("primitives/*")}
     assert [
         name
         for name in names
-        if not name.endswith("/") and not any(fnmatch(file, name) for file in files)
+        if not name.endswith("/") and not any(fnmatch(file, name) for file in found)
     ] == []

@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from core_sources import core_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "signals-and-interrupts.md").read_text(encoding="utf-8")
 SITE = re.compile(r"(?<!ILK_)\bEINTR\b")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-ROWS = re.findall(r"^\| `(libcore/src/[^`]+)` \| (\d+) \|", PAGE, re.M)
+ROWS = re.findall(r"^\| `(libcore/[^`]+)` \| (\d+) \|", PAGE, re.M)
 
 
 def sites():
@@ -21,7 +22,7 @@ def sites():
         str(path.relative_to(ROOT)): len(
             SITE.findall(COMMENT.sub("", path.read_text(encoding="utf-8")))
         )
-        for path in (ROOT / "libcore" / "src").rglob("*.c")
+        for path in core_sources("*.c")
     }
     return {path: count for path, count in found.items() if count}
 

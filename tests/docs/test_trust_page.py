@@ -411,9 +411,9 @@ def test_the_bounds_on_the_page_are_the_codes():
 
 
 def test_the_limits_of_announced_addresses_on_the_page_are_the_codes():
-    source = ROOT / "libcore" / "src"
-    cluster = (source / "cluster/cluster_internal.h").read_text(encoding="utf-8")
-    sentinel = (source / "redis/sentinel.c").read_text(encoding="utf-8")
+    source = ROOT / "libcore"
+    cluster = (source / "stores/cluster/cluster_internal.h").read_text(encoding="utf-8")
+    sentinel = (source / "src/redis/sentinel.c").read_text(encoding="utf-8")
 
     def numbers(code):
         pair = (r"NEW_AT_ONCE = (\d+)", r"NEW_EACH_MS = (\d+)")
@@ -459,7 +459,7 @@ def test_no_part_of_a_key_is_in_the_pattern_of_another_name(server, client):
 
 
 def test_the_limits_of_zookeeper_on_the_page_are_the_codes():
-    folder = ROOT / "libcore" / "backends" / "zookeeper"
+    folder = ROOT / "libcore" / "stores" / "zookeeper"
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]"))
 
     def number(name):

@@ -10,8 +10,8 @@
  */
 #include "fuzz.h"
 
-#include "cluster/cluster_internal.h"
 #include "redis/sentinel.h"
+#include "stores/cluster/cluster_internal.h"
 
 static const char patterns[] = "10.0.*,*.example.com,seed";
 

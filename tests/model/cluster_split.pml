@@ -2,7 +2,7 @@
 /*
  * cluster_split.pml -- one lock over two names, in two slots of a cluster of two
  * nodes. Each of two clients takes both names once, by a try or waiting. Its gateway
- * splits the requests into parts (libcore/src/cluster/cluster_split_lock.c), and its
+ * splits the requests into parts (libcore/stores/cluster/cluster_split_lock.c), and its
  * core repeats them, falls back to one name after another, and gives everything back
  * (libcore/src/primitives/lock/lock_many_acquire.c). Each execution of a script is
  * one atomic step.

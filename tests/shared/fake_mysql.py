@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A server that speaks MySQL's protocol and agrees to everything, or lies.
 
-It executes no SQL: it knows the statements of `libcore/backends/mysql` by their
+It executes no SQL: it knows the statements of `libcore/stores/mysql` by their
 beginnings, and says that each has matched a row. A subclass lies by overriding a
 method. Each connection has a thread; frames are numbered as the protocol wants it.
 """

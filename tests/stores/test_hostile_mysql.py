@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A database server that lies ends, hangs and bloats no process of its clients.
 
-The client library trusts its server (libcore/backends/mysql/mysql_frames.h). These
+The client library trusts its server (libcore/stores/mysql/mysql_frames.h). These
 tests need the backend, and no server of a database.
 """
 

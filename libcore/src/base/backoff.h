@@ -10,9 +10,9 @@
  *
  * Pauses that concern one file or folder are defined there: of a failed
  * renewal, a tenth of the lease (wait/lease.c); of the embedded server's files
- * and socket, which other processes change (embedded/); of a quorum, a ring and
- * the backends (quorum/, ring/, libcore/backends); and of Python's transactions
- * and asynchronous worker. docs/connections.md lists all except the backends'.
+ * and socket, which other processes change (embedded/); of the stores
+ * (libcore/stores); and of Python's transactions and asynchronous worker.
+ * docs/connections.md lists all except those of stores in shared objects.
  */
 #ifndef ILK__BACKOFF_H
 #define ILK__BACKOFF_H

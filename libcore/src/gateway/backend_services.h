@@ -7,7 +7,7 @@
  * version, because they share structs and the numbers of scripts. The object has
  * copies of the parts of base/ and net/ that it uses, such as buffers, sockets and TLS.
  * This table has the functions of the parts with a state of their own: memory, the log,
- * and the gateway that calls the backend. libcore/backends/object.c defines the functions
+ * and the gateway that calls the backend. libcore/stores/object.c defines the functions
  * of alloc.h, log.h and backend.h with it, so that a backend calls them as the core does.
  */
 #ifndef ILK__BACKEND_SERVICES_H

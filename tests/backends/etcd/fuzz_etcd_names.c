@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_etcd_names.c -- any bytes as keys and values that others have put into etcd. */
-/* sources: libcore/backends/etcd/etcd_keys.c */
+/* sources: libcore/stores/etcd/etcd_keys.c */
 #include "fuzz.h"
 
 #include "etcd_store.h"

@@ -5,11 +5,11 @@
  * The functions of the gateway and of the client are this file's: a test answers each
  * call by hand.
  */
-#include "backends/etcd/etcd_store.h"
 #include "base/clock.h"
 #include "cmocka_all.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
+#include "stores/etcd/etcd_store.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * The client library reads what passes, and trusts it. So each frame that passes is
  * taken apart once more here, as the library does, but with each length compared.
  */
-/* sources: libcore/backends/mysql/mysql_frames.c */
+/* sources: libcore/stores/mysql/mysql_frames.c */
 #include "fuzz.h"
 
 #include "mysql/mysql_frames.h"

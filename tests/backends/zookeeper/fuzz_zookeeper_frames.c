@@ -8,8 +8,8 @@
  */
 #include "fuzz.h"
 
-#include "backends/zookeeper/zookeeper_store.h"
 #include "base/alloc.h"
+#include "stores/zookeeper/zookeeper_store.h"
 
 enum { REQUESTS = 15, OPENS = 16, KINDS = 8 };
 

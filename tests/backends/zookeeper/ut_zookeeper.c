@@ -4,11 +4,11 @@
  * by the answers that have come, descriptors that are not the library's any more,
  * requests for which there is no memory, and frames of a server that lies.
  */
-#include "backends/zookeeper/zookeeper_store.h"
 #include "base/alloc.h"
 #include "base/descriptor.h"
 #include "cmocka_all.h"
 #include "gateway/backend.h"
+#include "stores/zookeeper/zookeeper_store.h"
 
 #include <stdlib.h>
 #include <string.h>

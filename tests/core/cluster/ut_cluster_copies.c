@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_cluster_copies.c -- a message that comes from several nodes counts once. */
-#include "cluster/copies.h"
+#include "stores/cluster/copies.h"
 
 #include "base/alloc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_cluster_map.c -- CLUSTER SLOTS, also from a faulty server; URLs. */
 /* link: -Wl,--wrap=ilk__async_conn_close,--wrap=ilk__gateway_break_subscribers */
-#include "cluster/cluster_internal.h"
+#include "stores/cluster/cluster_internal.h"
 
 #include "base/alloc.h"
 

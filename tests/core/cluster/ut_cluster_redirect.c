@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_cluster_redirect.c -- a node's refusals, also in texts of a faulty server. */
-#include "cluster/redirect.h"
+#include "stores/cluster/redirect.h"
 
 #include <stdio.h>
 #include <string.h>

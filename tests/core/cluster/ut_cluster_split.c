@@ -2,8 +2,8 @@
 /* ut_cluster_split.c -- requests whose names are in several slots: their parts, and
  * the reply that those of the parts make. No slot has a node here, so all commands
  * wait in the list `paused`, where the test takes them. */
-#include "cluster/cluster_internal.h"
-#include "cluster/cluster_split_internal.h"
+#include "stores/cluster/cluster_internal.h"
+#include "stores/cluster/cluster_split_internal.h"
 
 #include "base/alloc.h"
 #include "gateway/gateway_internal.h"

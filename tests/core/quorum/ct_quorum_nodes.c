@@ -4,8 +4,8 @@
  * decisions of quorum_votes.c and quorum_members.c. One thread plays all clients and
  * sends one command at a time.
  */
-#include "quorum/quorum_members.h"
 #include "redis/script.h"
+#include "stores/quorum/quorum_members.h"
 
 #include "cmocka_all.h"
 #include "fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_quorum_members.c -- which nodes may vote, and how they are taken in. */
-#include "quorum/quorum_members.h"
+#include "stores/quorum/quorum_members.h"
 
 #include "base/clock.h"
 #include "redis/script.h"

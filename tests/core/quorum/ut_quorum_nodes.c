@@ -2,7 +2,7 @@
 /* ut_quorum_nodes.c -- nodes that are closed with calls under way, and two nodes that are
  * one server. */
 /* link: -Wl,--wrap=ilk__node_calls_send */
-#include "quorum/quorum_internal.h"
+#include "stores/quorum/quorum_internal.h"
 
 #include "base/alloc.h"
 

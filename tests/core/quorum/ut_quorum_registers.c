@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_quorum_registers.c -- ballots, beside a node whose number is spoilt. */
 /* link: @support/node_calls.link */
-#include "quorum/quorum_internal.h"
+#include "stores/quorum/quorum_internal.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_quorum_status.c -- what ilk_client_get_node_stats() says of the nodes. */
-#include "quorum/quorum_internal.h"
+#include "stores/quorum/quorum_internal.h"
 
 #include <interlock.h>
 

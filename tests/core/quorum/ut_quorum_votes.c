@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_quorum_votes.c -- the decisions of an attempt and a hold over several nodes. */
-#include "quorum/quorum_votes.h"
+#include "stores/quorum/quorum_votes.h"
 
 #include "base/clock.h"
 #include "redis/script.h"
