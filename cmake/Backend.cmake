@@ -17,7 +17,8 @@ function(ilk_add_backend scheme variable)
     set_target_properties(${target} PROPERTIES
         ILK_BACKEND_VERSION ${PROJECT_VERSION})
     target_include_directories(${target} PRIVATE
-        ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
+        ${PROJECT_SOURCE_DIR}/libcore ${PROJECT_SOURCE_DIR}/libcore/src
+        ${ILK_SCRIPTS_DIR})
     target_link_libraries(${target} PRIVATE
         ilk_warnings ilk_platform ilk_hiredis interlock_static)
     ilk_export_only(${target} interlock_backend)

@@ -55,7 +55,8 @@ set_source_files_properties(${ilk_etcd_generated}/etcd.pb.c PROPERTIES
     COMPILE_OPTIONS -w)
 set_target_properties(ilk_etcd_client PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(ilk_etcd_client
-    PUBLIC ${ilk_etcd} ${PROJECT_SOURCE_DIR}/libcore/src)
+    PUBLIC ${ilk_etcd} ${PROJECT_SOURCE_DIR}/libcore
+        ${PROJECT_SOURCE_DIR}/libcore/src)
 target_include_directories(ilk_etcd_client SYSTEM
     PRIVATE ${ilk_etcd_generated} ${ILK_NANOPB_INCLUDE})
 target_link_libraries(ilk_etcd_client
@@ -80,8 +81,6 @@ function(ilk_add_etcd_client_test)
 
     add_library(ilk_etcd_objects STATIC EXCLUDE_FROM_ALL
         ${ilk_etcd_backend_sources})
-    target_include_directories(ilk_etcd_objects PUBLIC
-        ${PROJECT_SOURCE_DIR}/libcore)
     target_link_libraries(ilk_etcd_objects PUBLIC ilk_etcd_client ilk_test_base)
     ilk_add_store_fuzz(etcd_answers
         ${PROJECT_SOURCE_DIR}/tests/backends/etcd/fuzz_etcd_answers.c

@@ -8,13 +8,11 @@ if(NOT ILK_MARIADB_FOUND)
 endif()
 include(Backend)
 
-set(ilk_backends ${PROJECT_SOURCE_DIR}/libcore/stores)
-file(GLOB ilk_mysql_sources CONFIGURE_DEPENDS ${ilk_backends}/mysql/*.c)
-file(GLOB ilk_shared_sources CONFIGURE_DEPENDS
-    ${ilk_backends}/shared/*.c)
+set(ilk_stores ${PROJECT_SOURCE_DIR}/libcore/stores)
+file(GLOB ilk_mysql_sources CONFIGURE_DEPENDS ${ilk_stores}/mysql/*.c)
+file(GLOB ilk_shared_sources CONFIGURE_DEPENDS ${ilk_stores}/shared/*.c)
 ilk_add_backend(mysql ilk__mysql_backend
     ${ilk_mysql_sources} ${ilk_shared_sources})
-target_include_directories(interlock_mysql PRIVATE ${ilk_backends})
 target_link_libraries(interlock_mysql PRIVATE PkgConfig::ILK_MARIADB)
 # mariadb:// is the same: the object is looked for under the scheme's name.
 add_custom_command(TARGET interlock_mysql POST_BUILD
@@ -32,7 +30,8 @@ if(ILK_TESTS AND COMMAND ilk_add_test)
     add_library(ilk_mysql_objects STATIC EXCLUDE_FROM_ALL
         ${ilk_mysql_sources} ${ilk_shared_sources})
     target_include_directories(ilk_mysql_objects PRIVATE
-        ${ilk_backends} ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
+        ${PROJECT_SOURCE_DIR}/libcore ${PROJECT_SOURCE_DIR}/libcore/src
+        ${ILK_SCRIPTS_DIR})
     target_link_libraries(ilk_mysql_objects
         PUBLIC interlock_static PkgConfig::ILK_MARIADB
         PRIVATE ilk_warnings ilk_platform ilk_hiredis)

@@ -12,14 +12,11 @@ endif()
 ilk_add_test(
     ${PROJECT_SOURCE_DIR}/tests/backends/zookeeper/ut_zookeeper.c ut 120)
 target_sources(ut_zookeeper PRIVATE ${ilk_zookeeper_sources})
-target_include_directories(ut_zookeeper PRIVATE ${PROJECT_SOURCE_DIR}/libcore)
 add_dependencies(unit_tests ut_zookeeper)
 
 # Its server's frames and its URLs as fuzz targets, which run over their corpus.
 add_library(ilk_zookeeper_objects STATIC EXCLUDE_FROM_ALL
     ${ilk_zookeeper_sources})
-target_include_directories(ilk_zookeeper_objects PUBLIC
-    ${PROJECT_SOURCE_DIR}/libcore)
 target_link_libraries(ilk_zookeeper_objects PUBLIC ilk_test_base)
 foreach(noun zookeeper_frames zookeeper_options)
     ilk_add_store_fuzz(${noun}

@@ -8,8 +8,7 @@ function(ilk_add_shared_test source label timeout)
     cmake_path(GET source STEM name)
     ilk_add_test(${source} ${label} ${timeout})
     target_sources(${name} PRIVATE ${ilk_shared_sources} ${ARGN})
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/libcore
-        ${ilk_backend_tests})
+    target_include_directories(${name} PRIVATE ${ilk_backend_tests})
     add_dependencies(unit_tests ${name})
 endfunction()
 
@@ -29,7 +28,7 @@ set_target_properties(ct_list_conformance PROPERTIES
 target_compile_definitions(ct_list_conformance PRIVATE
     ILK_TEST_TABLES="${PROJECT_SOURCE_DIR}/tests/conformance")
 target_include_directories(ct_list_conformance PRIVATE
-    ${PROJECT_SOURCE_DIR}/libcore ${ilk_backend_tests} ${ilk_tests}/conformance)
+    ${ilk_backend_tests} ${ilk_tests}/conformance)
 target_link_libraries(ct_list_conformance PRIVATE ${ilk_support} ilk_test_base)
 add_test(NAME ct_list_conformance
     COMMAND ${ILK_TEST_LAUNCHER} $<TARGET_FILE:ct_list_conformance>)

@@ -8,9 +8,9 @@
  */
 #include "etcd_store.h"
 
-#include "../shared/name_list.h"
 #include "base/alloc.h"
 #include "redis/keys.h"
+#include "stores/shared/name_list.h"
 
 #include <string.h>
 

@@ -21,11 +21,11 @@
 #ifndef ILK__ETCD_STORE_H
 #define ILK__ETCD_STORE_H
 
-#include "../shared/contention.h"
-#include "../shared/groups.h"
-#include "../shared/name_queue.h"
-#include "../shared/registers.h"
 #include "etcd_client.h"
+#include "stores/shared/contention.h"
+#include "stores/shared/groups.h"
+#include "stores/shared/name_queue.h"
+#include "stores/shared/registers.h"
 
 typedef struct ilk__etcd_store ilk__etcd_store;
 typedef struct ilk__etcd_lease ilk__etcd_lease;

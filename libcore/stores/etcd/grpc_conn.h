@@ -13,8 +13,8 @@
 #ifndef ILK__GRPC_CONN_H
 #define ILK__GRPC_CONN_H
 
-#include "../shared/store_socket.h"
 #include "grpc_frame.h"
+#include "stores/shared/store_socket.h"
 
 typedef struct ilk__grpc_conn ilk__grpc_conn;
 typedef struct ilk__grpc_stream ilk__grpc_stream;

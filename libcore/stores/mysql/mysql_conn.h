@@ -25,8 +25,8 @@
 
 #include "base/buf.h"
 #include "net/resolve.h"
-#include "shared/contention.h"
-#include "shared/registers.h"
+#include "stores/shared/contention.h"
+#include "stores/shared/registers.h"
 
 #include <mysql.h>
 #include <poll.h>

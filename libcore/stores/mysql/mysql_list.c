@@ -7,7 +7,7 @@
  */
 #include "mysql_internal.h"
 
-#include "shared/name_list.h"
+#include "stores/shared/name_list.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef ILK__ZOOKEEPER_CONN_H
 #define ILK__ZOOKEEPER_CONN_H
 
-#include "../shared/store_socket.h"
+#include "stores/shared/store_socket.h"
 #include "zookeeper_wire.h"
 
 typedef struct ilk__zk_conn {

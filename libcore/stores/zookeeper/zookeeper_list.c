@@ -9,9 +9,9 @@
  */
 #include "zookeeper_store.h"
 
-#include "../shared/name_list.h"
 #include "base/alloc.h"
 #include "redis/keys.h"
+#include "stores/shared/name_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

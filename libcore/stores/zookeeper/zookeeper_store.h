@@ -24,13 +24,13 @@
 #ifndef ILK__ZOOKEEPER_STORE_H
 #define ILK__ZOOKEEPER_STORE_H
 
-#include "../shared/contention.h"
-#include "../shared/groups.h"
-#include "../shared/name_queue.h"
-#include "../shared/registers.h"
 #include "base/clock.h"
 #include "base/table.h"
 #include "net/url.h"
+#include "stores/shared/contention.h"
+#include "stores/shared/groups.h"
+#include "stores/shared/name_queue.h"
+#include "stores/shared/registers.h"
 #include "zookeeper_conn.h"
 
 typedef struct ilk__zk ilk__zk;

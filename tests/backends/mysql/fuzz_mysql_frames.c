@@ -9,7 +9,7 @@
 /* sources: libcore/stores/mysql/mysql_frames.c */
 #include "fuzz.h"
 
-#include "mysql/mysql_frames.h"
+#include "stores/mysql/mysql_frames.h"
 
 enum { HEAD = 4, FLAGS = 36, LOGIN = 40, TEXTS = 6, NUMBERS = 12 };
 
