@@ -3,10 +3,9 @@
 
     check_layers.py [--src DIR] [OBJECTS]
 
-Checks the #include lines of all files below DIR, and of the stores beside it that
-LAYERS names. With OBJECTS, the directory of the object files that were compiled from
-them, also checks the symbols that each folder uses: a call without an include is seen
-there.
+Checks the #include lines of all files below DIR and of the stores beside it. With
+OBJECTS, a directory of the object files that were compiled from them, also checks the
+symbols that each folder uses: a call without an include is seen there.
 """
 
 from __future__ import annotations
@@ -15,14 +14,16 @@ import argparse
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[1] / "libcore" / "src"
-# The folders beside DIR that are judged with it.
+# The folder beside DIR that is judged with it.
 STORES = "stores"
 INCLUDE = re.compile(r'^#\s*include\s+(["<])([^">]+)[">]', re.M)
 PRIVATE = re.compile(r"_(inside|internal)\.h$")
+GENERATED = re.compile(r"\.(gen|pb)\.h$")
 # Symbols and system headers for which a folder needs a word in LAYERS.
 CALLS = {
     "sockets": "socket|connect|bind|listen|accept4?|getaddrinfo|send(to|msg)?"
@@ -45,14 +46,15 @@ class Layers:
 
     def line(self, folder: str) -> str | None:
         either = (folder, folder.rpartition("/")[0] + "/*")
-        return next((name for name in either if name in self.names), None)
+        return next((name for name in self.names if name in either), None)
 
     def may_use(self, folder: str, other: str) -> bool:
         places = [self.names.index(self.line(name) or "") for name in (folder, other)]
         return folder == other or places[0] > places[1]
 
     def allows(self, folder: str, word: str) -> bool:
-        return word in self.words[self.line(folder) or ""]
+        named = folder if folder in self.words else self.line(folder)
+        return word in self.words[named or ""]
 
 
 def find(src: Path, name: str) -> Path:
@@ -60,18 +62,16 @@ def find(src: Path, name: str) -> Path:
     return (src.parent if name.startswith(STORES + "/") else src) / name
 
 
-def sources(src: Path, layers: Layers) -> Iterator[tuple[Path, Path]]:
-    """Each file that is judged, and its name."""
+def sources(src: Path) -> Iterator[tuple[Path, Path]]:
+    """Each file, and its name."""
     for path in sorted(src.rglob("*.[ch]")):
         yield path, path.relative_to(src)
     for path in sorted((src.parent / STORES).rglob("*.[ch]")):
-        place = path.relative_to(src.parent)
-        if layers.line(place.parent.as_posix()):
-            yield path, place
+        yield path, path.relative_to(src.parent)
 
 
 def include_faults(src: Path, layers: Layers) -> Iterator[str]:
-    for path, place in sources(src, layers):
+    for path, place in sources(src):
         folder = place.parent.as_posix()
         if not layers.line(folder):
             yield f"{place}: LAYERS has no line for {folder}"
@@ -83,7 +83,7 @@ def include_faults(src: Path, layers: Layers) -> Iterator[str]:
                     if name.startswith(prefix) and not layers.allows(folder, word):
                         yield f"{place}: includes <{name}>, {folder} may not use {word}"
             elif other == ".":
-                if not (path.parent / name).is_file() and ".gen." not in name:
+                if not (path.parent / name).is_file() and not GENERATED.search(name):
                     yield f"{place}: {name} is not in {folder}"
             elif not find(src, name).is_file():
                 yield f"{place}: there is no {name}"
@@ -116,15 +116,21 @@ def symbols(src: Path, objects: Path) -> Iterator[tuple[Path, str, str]]:
 
 
 def symbol_faults(src: Path, layers: Layers, objects: Path) -> Iterator[str]:
-    every = list(symbols(src, objects))
-    defined = [(path, name) for path, kind, name in every if kind in "BCDRT"]
-    home = {name: path.parent.as_posix() for path, name in defined}
+    # A file may have been compiled for several programs.
+    every = sorted(set(symbols(src, objects)))
+    homes: dict[str, set[str]] = defaultdict(set)
+    for path, kind, name in every:
+        if kind in "BCDRT":
+            homes[name].add(path.parent.as_posix())
     for path, kind, name in every:
         folder = path.parent.as_posix()
         if kind != "U" or not layers.line(folder):
             continue
-        if name in home and not layers.may_use(folder, home[name]):
-            yield f"{path}: uses {name}, {folder} does not come after {home[name]} in LAYERS"
+        if name in homes and not any(
+            layers.may_use(folder, home) for home in homes[name]
+        ):
+            home = " or ".join(sorted(homes[name]))
+            yield f"{path}: uses {name}, {folder} does not come after {home} in LAYERS"
         for word, calls in CALLS.items():
             called = re.fullmatch(f"_*({calls})(_chk)?", name)
             if called and not layers.allows(folder, word):

@@ -125,8 +125,7 @@ tier_lint()
     judge headers python3 tools/check_headers.py \
         build/release/lib/libinterlock.so
     judge primitives python3 tools/check_primitives.py
-    judge layers python3 tools/check_layers.py \
-        build/release/CMakeFiles/ilk_objects.dir
+    judge layers python3 tools/check_layers.py build/release/CMakeFiles
     judge style python3 tools/check_style.py
     judge words python3 tools/check_words.py
     judge abidiff lint_abi

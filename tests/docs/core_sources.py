@@ -25,4 +25,5 @@ def core_sources(pattern: str) -> Iterator[Path]:
 
 def folder_of(layer: str) -> Path:
     """Where a folder of LAYERS lies; its name may contain a `*`."""
-    return CORE / layer if layer.startswith("stores/") else CORE / "src" / layer
+    top = CORE if layer.partition("/")[0] == "stores" else CORE / "src"
+    return top / layer

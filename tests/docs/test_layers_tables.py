@@ -18,9 +18,26 @@ PAGES = ["libcore/README.md", "docs/design.md", "CONTRIBUTING.md"]
 FILES = dict(ROW.findall((ROOT / "libcore" / "README.md").read_text(encoding="utf-8")))
 
 
+def files(folder):
+    top = folder_of(folder.rstrip("*"))
+    return top.glob("*/*.[ch]" if folder.endswith("*") else "*.[ch]")
+
+
 def layers():
+    """The names of its lines, but those that have a `noun/*` before them."""
     text = re.sub("#.*", "", folder_of("LAYERS").read_text(encoding="utf-8"))
-    return [line.split()[0] for line in text.splitlines() if line.strip()]
+    names = [line.split()[0] for line in text.splitlines() if line.strip()]
+    return [
+        name
+        for place, name in enumerate(names)
+        if name.rpartition("/")[0] + "/*" not in names[:place]
+    ]
+
+
+def stores():
+    """The folders of `stores/*`."""
+    paths = (path.parent.name for path in files("stores/*"))
+    return sorted({f"stores/{name}" for name in paths} - {"stores/shared"})
 
 
 def listed(page):
@@ -33,11 +50,6 @@ def listed(page):
     return [name.rstrip("/") for name in (found[::-1] if mark[1] else found)]
 
 
-def files(folder):
-    top = folder_of(folder.rstrip("*"))
-    return top.glob("*/*.[ch]" if folder.endswith("*") else "*.[ch]")
-
-
 def sources(folder):
     """The names of the folder's files, without their endings."""
     return {path.stem for path in files(folder)}
@@ -48,7 +60,9 @@ def test_a_page_lists_all_layers_in_order(page):
     assert listed(page) == layers()
 
 
-@pytest.mark.parametrize("folder", [name for name in layers() if "*" not in name])
+@pytest.mark.parametrize(
+    "folder", [*(name for name in layers() if "*" not in name), *stores()]
+)
 def test_the_readme_names_each_file_of_a_folder(folder):
     patterns = NAME.findall(FILES[folder + "/"])
     found = sources(folder)
@@ -56,6 +70,12 @@ def test_the_readme_names_each_file_of_a_folder(folder):
     assert found
     assert [s for s in found if not any(fnmatch(s, p) for p in patterns)] == []
     assert [p for p in patterns if not any(fnmatch(s, p) for s in found)] == []
+
+
+def test_the_readme_names_each_store():
+    assert {f"stores/{name}" for name in NAME.findall(FILES["stores/*"])} == {
+        f"{name}/" for name in stores()
+    }
 
 
 def test_the_readme_names_each_primitive():

@@ -13,6 +13,9 @@ LAYERS = """
 low      polls
 net      sockets hiredis
 nouns/*
+stores/shared
+stores/*
+stores/far  sockets
 top
 """
 TIDY = {
@@ -27,6 +30,13 @@ TIDY = {
     "nouns/lock/lock.c": '#include "lock.h"\n\n#include "net/dial.h"\n'
     "int lock(void) { return dial(); }\n",
     "nouns/queue/queue.h": "int queue(void);\n",
+    "../stores/shared/words.h": "int words(void);\n",
+    "../stores/shared/words.c": "int words(void);\nint words(void) { return 1; }\n",
+    "../stores/far/far.h": "int far_open(void);\n",
+    "../stores/far/far.c": '#include "far.h"\n\n#include "low/clock.h"\n'
+    '#include "stores/shared/words.h"\n#include <sys/socket.h>\n'
+    "int far_open(void) { return socket(1, 1, 0) + clock_now() + words(); }\n",
+    "../stores/near/near.c": '#include "stores/shared/words.h"\n',
     "top/top.c": '#include "nouns/lock/lock.h"\n'
     "int top(void);\nint top(void) { return lock(); }\n",
 }
@@ -46,11 +56,12 @@ class Tree:
         file.write_text(text)
 
     def build(self):
-        for source in sorted(self.src.rglob("*.c")):
-            inside = source.relative_to(self.src)
-            out = self.objects / "src" / f"{inside}.o"
+        top = self.src.parent
+        folders = ["-I", self.src, "-I", top]
+        for source in sorted(top.rglob("*.c")):
+            out = self.objects / f"{source.relative_to(top)}.o"
             out.parent.mkdir(parents=True, exist_ok=True)
-            command = ["cc", "-w", f"-I{self.src}", "-c", source, "-o", out]
+            command = ["cc", "-w", *folders, "-c", source, "-o", out]
             subprocess.run(command, check=True)
 
     def judge(self, *objects):
@@ -92,6 +103,19 @@ def test_a_tidy_tree_has_no_faults(tree):
         ("net/x.c", '#include "clock.h"', "clock.h is not in net"),
         ("attic/x.c", "", "LAYERS has no line for attic"),
         ("x.c", "", "LAYERS has no line for ."),
+        (
+            "../stores/near/x.c",
+            '#include "stores/far/far.h"',
+            "stores/near does not come after stores/far",
+        ),
+        (
+            "../stores/shared/x.c",
+            '#include "stores/far/far.h"',
+            "stores/shared does not come after stores/far",
+        ),
+        ("nouns/lock/x.c", '#include "stores/far/far.h"', "nouns/lock does not come"),
+        ("../stores/far/x.c", '#include "../shared/words.h"', "no ../shared/words.h"),
+        ("../stores/x.c", "", "LAYERS has no line for stores"),
     ],
 )
 def test_an_include_against_the_order_is_a_fault(tree, path, line, complaint):
@@ -116,6 +140,9 @@ def test_a_folder_includes_its_own_private_header(tree):
         ("net/x.c", "poll", "uses poll, net may not use polls"),
         ("low/x.c", "redisReaderFeed", "low may not use hiredis"),
         ("low/x.c", "SSL_read", "low may not use openssl"),
+        ("../stores/near/x.c", "far_open", "uses far_open, stores/near does not come"),
+        ("../stores/near/x.c", "socket", "stores/near may not use sockets"),
+        ("../stores/far/x.c", "poll", "stores/far may not use polls"),
     ],
 )
 def test_a_call_without_an_include_is_a_fault(tree, path, call, complaint):
@@ -131,6 +158,15 @@ def test_an_object_whose_source_has_gone_is_not_judged(tree):
     (tree.src / "low/x.c").unlink()
 
     assert tree.judge(tree.objects) == ""
+
+
+def test_a_function_of_two_folders_may_be_the_nearer_ones(tree):
+    """A shared object of a store has functions of its own in place of the core's."""
+    tree.put("top/memory.c", "int get(void) { return 1; }\n")
+    tree.put("low/memory.c", "int get(void) { return 1; }\n")
+    tree.put("net/x.c", "int get(void);\nint x(void) { return get(); }\n")
+
+    assert tree.judge_objects() == ""
 
 
 def test_a_directory_without_objects_is_refused(tree):
