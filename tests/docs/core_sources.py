@@ -19,6 +19,7 @@ BUILT_IN = re.search(
 def core_sources(pattern: str) -> Iterator[Path]:
     """The files that match it in all folders of the core."""
     yield from (CORE / "src").rglob(pattern)
+    yield from (CORE / "stores").glob(pattern)
     for store in BUILT_IN:
         yield from (CORE / "stores" / store).rglob(pattern)
 

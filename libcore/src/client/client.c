@@ -24,9 +24,7 @@
 #include "net/url_sentinels.h"
 #include "pubsub/channel.h"
 #include "run.h"
-#include "stores/cluster/cluster.h"
-#include "stores/quorum/quorum.h"
-#include "stores/ring/ring.h"
+#include "stores/built_in.h"
 #include "wait/lease.h"
 #include "wait/refresher.h"
 
@@ -460,11 +458,7 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
     ilk__fork_watch();
-    st = ilk__cluster_register(err);
-    if (st == ILK_OK)
-        st = ilk__quorum_register(err);
-    if (st == ILK_OK)
-        st = ilk__ring_register(err);
+    st = ilk__built_in_stores_register(err);
     if (st)
         return st;
     client = ilk__calloc(1, sizeof *client);

@@ -24,7 +24,11 @@
 
 ilk_status ilk__backend_register(const ilk__backend *backend)
 {
-    return ilk__url_add_backend(backend->scheme, backend);
+    ilk_status st = ILK_OK;
+
+    for (; st == ILK_OK && backend; backend = backend->also)
+        st = ilk__url_add_backend(backend->scheme, backend);
+    return st;
 }
 
 const ilk__backend *ilk__backend_find(const ilk__url *url)
@@ -151,9 +155,8 @@ static ilk_status register_all(const ilk__backend *backend, const char *path,
     if (!is_found)
         return ilk__fail(err, ILK_EUNSUPPORTED, "%s has no backend for %s://",
                          path, scheme);
-    for (; backend; backend = backend->also)
-        if (ilk__backend_register(backend))
-            return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    if (ilk__backend_register(backend))
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
     return ILK_OK;
 }
 

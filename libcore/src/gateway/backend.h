@@ -66,8 +66,7 @@ typedef struct ilk__gateway_request {
 typedef struct ilk__backend {
     const char *scheme;              /* of its URLs, in lower case: "memory" */
     const char *store;               /* in messages: "the memory store" */
-    const struct ilk__backend *also; /* for another scheme; of a shared object
-                                        only. NULL: that is all */
+    const struct ilk__backend *also; /* for another scheme. NULL: that is all */
     uint32_t offers;                 /* ILK_OFFER_... bits */
     int fails_over; /* a replica takes the place of a node that has failed, after
                            some seconds */
@@ -118,8 +117,8 @@ typedef struct ilk__backend {
     void (*polled)(void *self, const struct pollfd *fds, size_t count);
 } ilk__backend;
 
-/* Make a backend known, before a client with its scheme is opened; it must exist as
- * long as the process. Any thread. ILK_ENOMEM. */
+/* Make a backend known, with those for its other schemes, before a client with such a
+ * scheme is opened; they must exist as long as the process. Any thread. ILK_ENOMEM. */
 ilk_status ilk__backend_register(const ilk__backend *backend);
 
 /*

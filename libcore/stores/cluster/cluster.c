@@ -8,7 +8,6 @@
 #include "gateway/node_url.h"
 #include "redis/keys.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -215,28 +214,17 @@ static ilk_status accepts_name(const void *name, size_t len, ilk_error *err)
                      len < 40 ? (int)len : 40, (const char *)name);
 }
 
-#define CLUSTER(url_scheme)                                                    \
+#define CLUSTER(url_scheme, other)                                             \
     {                                                                          \
-        .scheme = (url_scheme), .store = "the cluster", .offers = UINT32_MAX,  \
-        .fails_over = 1, .open = open_cluster, .close = close_cluster,         \
-        .abandon = abandon, .call = ilk__cluster_call,                         \
+        .scheme = (url_scheme), .also = (other), .store = "the cluster",       \
+        .offers = UINT32_MAX, .fails_over = 1, .open = open_cluster,           \
+        .close = close_cluster, .abandon = abandon, .call = ilk__cluster_call, \
         .command = ilk__cluster_command, .contact = ilk__cluster_contact,      \
         .accepts_name = accepts_name, .subscribe = ilk__cluster_subscribe,     \
         .await_patterns = ilk__cluster_await_patterns, .prepare = prepare,     \
         .polled = polled                                                       \
     }
 
-static const ilk__backend plain = CLUSTER("redis+cluster"),
-                          with_tls = CLUSTER("rediss+cluster");
+static const ilk__backend with_tls = CLUSTER("rediss+cluster", NULL);
 
-ilk_status ilk__cluster_register(ilk_error *err)
-{
-    static atomic_int registered;
-
-    if (atomic_load(&registered))
-        return ILK_OK;
-    if (ilk__backend_register(&plain) || ilk__backend_register(&with_tls))
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    atomic_store(&registered, 1);
-    return ILK_OK;
-}
+const ilk__backend ilk__cluster_backend = CLUSTER("redis+cluster", &with_tls);

@@ -31,9 +31,8 @@
 #ifndef ILK__CLUSTER_H
 #define ILK__CLUSTER_H
 
-#include "base/error.h"
+#include "gateway/backend.h"
 
-/* Make the schemes known. Any thread, any number of times. ILK_ENOMEM. */
-ilk_status ilk__cluster_register(ilk_error *err);
+extern const ilk__backend ilk__cluster_backend;
 
 #endif

@@ -8,7 +8,6 @@
 #include "gateway/node_url.h"
 #include "wait/lease.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -227,9 +226,9 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
 
 /* ---- the backend --------------------------------------------------------- */
 
-#define QUORUM(url_scheme)                                                     \
+#define QUORUM(url_scheme, other)                                              \
     {                                                                          \
-        .scheme = (url_scheme), .store = "the quorum",                         \
+        .scheme = (url_scheme), .also = (other), .store = "the quorum",        \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH       \
                   | ILK_OFFER_REGISTER | ILK_OFFER_LIST,                       \
         .open = open_quorum, .close = close_quorum, .abandon = abandon,        \
@@ -240,17 +239,6 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     }
 
 /* Users write redis://...?quorum; see net/url.c. */
-static const ilk__backend plain = QUORUM("redis+quorum"),
-                          with_tls = QUORUM("rediss+quorum");
+static const ilk__backend with_tls = QUORUM("rediss+quorum", NULL);
 
-ilk_status ilk__quorum_register(ilk_error *err)
-{
-    static atomic_int registered;
-
-    if (atomic_load(&registered))
-        return ILK_OK;
-    if (ilk__backend_register(&plain) || ilk__backend_register(&with_tls))
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    atomic_store(&registered, 1);
-    return ILK_OK;
-}
+const ilk__backend ilk__quorum_backend = QUORUM("redis+quorum", &with_tls);

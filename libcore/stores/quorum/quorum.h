@@ -31,9 +31,8 @@
 #ifndef ILK__QUORUM_H
 #define ILK__QUORUM_H
 
-#include "base/error.h"
+#include "gateway/backend.h"
 
-/* Make the backend known. Any thread, any number of times. ILK_ENOMEM. */
-ilk_status ilk__quorum_register(ilk_error *err);
+extern const ilk__backend ilk__quorum_backend;
 
 #endif

@@ -8,7 +8,6 @@
 #include "gateway/node_url.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -260,9 +259,9 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
 
 /* ---- the backend --------------------------------------------------------- */
 
-#define RING(url_scheme)                                                       \
+#define RING(url_scheme, other)                                                \
     {                                                                          \
-        .scheme = (url_scheme), .store = "the ring",                           \
+        .scheme = (url_scheme), .also = (other), .store = "the ring",          \
         .ordered_keys = order_keys, .offers = ILK_OFFER_KV | ILK_OFFER_STORE,  \
         .open = open_ring, .close = close_ring, .abandon = abandon,            \
         .call = call, .contact = ilk__ring_contact,                            \
@@ -271,17 +270,6 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     }
 
 /* Users write redis://...?ring; see net/url.c. */
-static const ilk__backend plain = RING("redis+ring"),
-                          with_tls = RING("rediss+ring");
+static const ilk__backend with_tls = RING("rediss+ring", NULL);
 
-ilk_status ilk__ring_register(ilk_error *err)
-{
-    static atomic_int registered;
-
-    if (atomic_load(&registered))
-        return ILK_OK;
-    if (ilk__backend_register(&plain) || ilk__backend_register(&with_tls))
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    atomic_store(&registered, 1);
-    return ILK_OK;
-}
+const ilk__backend ilk__ring_backend = RING("redis+ring", &with_tls);

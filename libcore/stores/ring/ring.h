@@ -15,9 +15,8 @@
 #ifndef ILK__RING_H
 #define ILK__RING_H
 
-#include "base/error.h"
+#include "gateway/backend.h"
 
-/* Make the backend known. Any thread, any number of times. ILK_ENOMEM. */
-ilk_status ilk__ring_register(ilk_error *err);
+extern const ilk__backend ilk__ring_backend;
 
 #endif
