@@ -5,7 +5,8 @@
 
 Checks the #include lines of all files below DIR and of the stores beside it. With
 OBJECTS, a directory of the object files that were compiled from them, also checks the
-symbols that each folder uses: a call without an include is seen there.
+symbols that each folder uses: a call without an include is seen there. It prints the
+circles of calls between files of one folder, of which LAYERS has the greatest.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ CALLS = {
     "openssl": "(SSL|BIO|X509|ERR|OPENSSL)_.*",
 }
 HEADERS = {"hiredis": "hiredis/", "openssl": "openssl/"}
+Symbol = tuple[Path, str, str]
 
 
 class Layers:
@@ -52,9 +54,17 @@ class Layers:
         places = [self.names.index(self.line(name) or "") for name in (folder, other)]
         return folder == other or places[0] > places[1]
 
-    def allows(self, folder: str, word: str) -> bool:
+    def words_of(self, folder: str) -> set[str]:
         named = folder if folder in self.words else self.line(folder)
-        return word in self.words[named or ""]
+        return self.words[named or ""]
+
+    def allows(self, folder: str, word: str) -> bool:
+        return word in self.words_of(folder)
+
+    def circle(self, folder: str) -> int:
+        """How many files of it may call each other in a circle."""
+        found = [w for w in self.words_of(folder) if w.startswith("circle=")]
+        return int(found[0].partition("=")[2]) if found else 1
 
 
 def find(src: Path, name: str) -> Path:
@@ -95,7 +105,7 @@ def include_faults(src: Path, layers: Layers) -> Iterator[str]:
                 yield f"{place}: includes {name}, which is private to {other}"
 
 
-def symbols(src: Path, objects: Path) -> Iterator[tuple[Path, str, str]]:
+def symbols(src: Path, objects: Path) -> Iterator[Symbol]:
     """(source, type, name) of every global symbol that an object mentions."""
     found = {}
     for path in sorted(objects.rglob("*.o")):
@@ -115,9 +125,7 @@ def symbols(src: Path, objects: Path) -> Iterator[tuple[Path, str, str]]:
         yield found[Path(where)], kind, name.split("@")[0]
 
 
-def symbol_faults(src: Path, layers: Layers, objects: Path) -> Iterator[str]:
-    # A file may have been compiled for several programs.
-    every = sorted(set(symbols(src, objects)))
+def symbol_faults(layers: Layers, every: list[Symbol]) -> Iterator[str]:
     homes: dict[str, set[str]] = defaultdict(set)
     for path, kind, name in every:
         if kind in "BCDRT":
@@ -137,6 +145,42 @@ def symbol_faults(src: Path, layers: Layers, objects: Path) -> Iterator[str]:
                 yield f"{path}: uses {name}, {folder} may not use {word}"
 
 
+def reached(first: Path, called: dict[Path, set[Path]]) -> set[Path]:
+    """The files that a file's calls lead to, in any number of steps."""
+    found: set[Path] = set()
+    left = [first]
+    while left:
+        new = called[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
+def circles(every: list[Symbol]) -> Iterator[list[Path]]:
+    """The files of each circle of calls, or references, inside a folder."""
+    homes = {(path.parent, name): path for path, kind, name in every if kind in "BCDRT"}
+    called: dict[Path, set[Path]] = {path: set() for path, _, _ in every}
+    for path, kind, name in every:
+        home = homes.get((path.parent, name))
+        if kind == "U" and home:
+            called[path].add(home)
+    ends = {path: reached(path, called) for path in called}
+    for path in sorted(called):
+        circle = sorted(other for other in ends[path] if path in ends[other])
+        if circle and circle[0] == path:
+            yield circle
+
+
+def circle_faults(layers: Layers, every: list[Symbol]) -> Iterator[str]:
+    for circle in circles(every):
+        folder = circle[0].parent.as_posix()
+        names = " ".join(path.stem for path in circle)
+        print(f"check_layers: {folder}: circle of {len(circle)} files: {names}")
+        most = layers.circle(folder) if layers.line(folder) else len(circle)
+        if len(circle) > most:
+            yield f"{folder}: {len(circle)} files call each other, LAYERS allows {most}: {names}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--src", type=Path, default=SRC, help="the folders")
@@ -145,7 +189,10 @@ def main() -> int:
     layers = Layers(args.src)
     found = list(include_faults(args.src, layers))
     if args.objects:
-        found += symbol_faults(args.src, layers, args.objects)
+        # A file may have been compiled for several programs.
+        every = sorted(set(symbols(args.src, args.objects)))
+        found += symbol_faults(layers, every)
+        found += circle_faults(layers, every)
     for fault in found:
         print(f"check_layers: {fault}", file=sys.stderr)
     print(f"check_layers: {len(layers.names)} layers, {len(found)} faults")

@@ -15,7 +15,7 @@ net      sockets hiredis
 nouns/*
 stores/shared
 stores/*
-stores/far  sockets
+stores/far  sockets circle=2
 top
 """
 TIDY = {
@@ -158,6 +158,38 @@ def test_an_object_whose_source_has_gone_is_not_judged(tree):
     (tree.src / "low/x.c").unlink()
 
     assert tree.judge(tree.objects) == ""
+
+
+def link(tree, folder, *names):
+    """Files of which each calls the next one, and the last one the first."""
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        text = f"int {other}(void);\nint {name}(void) {{ return {other}(); }}\n"
+        tree.put(f"{folder}/{name}.c", text)
+
+
+def test_a_circle_of_calls_is_a_fault(tree):
+    link(tree, "nouns/lock", "ask", "wait")
+
+    assert "nouns/lock: 2 files call each other, LAYERS allows 1: ask wait" in (
+        tree.judge_objects()
+    )
+
+
+def test_a_circle_may_be_as_large_as_layers_says(tree):
+    link(tree, "../stores/far", "ask", "wait")
+    assert tree.judge_objects() == ""
+
+    link(tree, "../stores/far", "ask", "wait", "end")
+    assert "stores/far: 3 files call each other, LAYERS allows 2: ask end wait" in (
+        tree.judge_objects()
+    )
+
+
+def test_calls_that_lead_back_to_no_file_are_no_circle(tree):
+    tree.put("low/x.c", "int y(void);\nint x(void) { return y(); }\n")
+    tree.put("low/y.c", "int clock_now(void);\nint y(void) { return clock_now(); }\n")
+
+    assert tree.judge_objects() == ""
 
 
 def test_a_function_of_two_folders_may_be_the_nearer_ones(tree):
