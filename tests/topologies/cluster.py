@@ -145,6 +145,11 @@ class Node:
     def id(self) -> str:
         return str(self.redis().execute_command("CLUSTER MYID"))
 
+    def known(self) -> set[str]:
+        """The ids of all nodes that it has met."""
+        nodes = self.redis().execute_command("CLUSTER NODES").values()
+        return {one["node_id"] for one in nodes if "handshake" not in one["flags"]}
+
     def send_signal(self, number: int) -> None:
         assert self.process
         self.process.send_signal(number)
@@ -212,22 +217,27 @@ class Cluster:
         return f"rediss+cluster://{hosts}{query}"
 
     def settle(self) -> None:
-        """All living nodes agree that each slot is served, and replicas follow."""
-        for node in self.nodes:
-            if node.process and node.process.poll() is None:
-                until(
-                    lambda node=node: (
-                        node.redis().execute_command("CLUSTER INFO")["cluster_state"]
-                        == "ok"
-                        and (
-                            node.is_primary()
-                            or node.redis().info("replication")["master_link_status"]
-                            == "up"
-                        )
-                    ),
-                    60,
-                    "a cluster that serves all slots",
-                )
+        """All living nodes know each other and agree that each slot is served, and
+        replicas follow."""
+        living = [
+            node for node in self.nodes if node.process and node.process.poll() is None
+        ]
+        ids = {node.id() for node in living}
+        for node in living:
+            until(
+                lambda node=node: (
+                    node.redis().execute_command("CLUSTER INFO")["cluster_state"]
+                    == "ok"
+                    and ids <= node.known()
+                    and (
+                        node.is_primary()
+                        or node.redis().info("replication")["master_link_status"]
+                        == "up"
+                    )
+                ),
+                60,
+                "a cluster that serves all slots",
+            )
 
     def slot(self, name: str) -> int:
         return int(self.nodes[0].redis().execute_command("CLUSTER KEYSLOT", name))
