@@ -13,9 +13,11 @@ struct ilk_lock_many {
     size_t count;
     ilk_lock **locks; /* in byte order of their names */
     char token[ILK__TOKEN_LEN + 1];
-    size_t acquired;         /* locks held so far, when acquired one by one */
-    int64_t lease_ms, fence; /* from many_acquire, when acquired at once */
-    int was_repeated;        /* many_acquire was sent more than once */
+    size_t acquired; /* locks held so far, when acquired one by one */
+    /* from many_acquire, when acquired at once: when the request that was granted
+     * was sent, and what it got */
+    int64_t began, lease_ms, fence;
+    int was_repeated; /* many_acquire was sent more than once */
     /* of a failed acquire, while it gives everything back */
     ilk__release release;
     ilk_status end_status;

@@ -41,6 +41,8 @@ static ilk__act all_acquired(ilk__op *op, const ilk__reply *reply)
 
     many->was_repeated = op->retried;
     if (ilk__script_code(reply) == ILK__CODE_HELD) {
+        many->began =
+            op->sent_at; /* the reply says how much of the lease is left */
         many->lease_ms = ilk__script_int(reply, 0);
         many->fence = ilk__script_int(reply, 1);
         if (!ilk__fence_is_valid(many->fence)
@@ -177,14 +179,16 @@ static ilk_lock_many *many_of(const ilk__request *request)
 static void acquire_at_once(ilk__acquire_request *self);
 
 /* The server lost the names that were held already, or too few replicas have
- * them: start over. The same after a repeat that found a name busy; the next
- * request checks the deadline and a cancel. */
+ * them: start over. The same after a reply that came too late, and after a repeat
+ * that found a name busy; the next request checks the deadline and a cancel. */
 static int begins_anew(const ilk__acquire_request *self)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
 
     if (many->end_status == ILK_EBUSY)
         return !self->once;
+    if (many->end_status == ILK_ETIMEOUT)
+        return !self->once && ilk__now_ms() < self->deadline;
     return ilk__hold_may_begin_anew(self, many->end_status)
            && !atomic_load(&many->cancelled)
            && !ilk__shared_is_stopped(self->request.client->shared);
@@ -350,7 +354,7 @@ static void at_once_acquired(ilk__request *request, ilk_status status)
     ilk_lock_many *many = many_of(request);
 
     if (status == ILK_OK) {
-        begin(many, self->sent_at, many->lease_ms, many->fence);
+        begin(many, many->began, many->lease_ms, many->fence);
         if (!ilk__hold_held(&many->hold))
             status = ilk__fail(request->err, ILK_ETIMEOUT,
                                "the reply came after the lease");

@@ -252,28 +252,62 @@ static void an_extend_without_a_reply_leaves_no_lease_that_is_over(void **state)
     ilk_client_free(direct);
 }
 
-/* The names were taken one by one, and the reply about the common lease is late. */
-static void many_names_whose_lease_is_over_are_taken_again(void **state)
+static ilk_lock_many *open_short_many(ilk_client *slow)
 {
     const void *names[] = {"one", "two"};
     const size_t lens[] = {3, 3};
+    ilk_lock_opts opts;
+    ilk_lock_many *many = NULL;
+    ilk_error err = {0};
+
+    ilk_lock_opts_init(&opts, sizeof opts);
+    opts.ttl_ms = 1500;
+    assert_status(ILK_OK,
+                  ilk_lock_many_open(&many, slow, names, lens, 2, &opts, &err));
+    return many;
+}
+
+/* The names are free, and the reply that they are taken is late. */
+static void many_names_whose_lease_ends_on_the_way_are_taken_again(void **state)
+{
+    ilk_client_opts opts;
+    ilk_client *slow;
+    ilk_lock_many *many;
+    ilk_error err = {0};
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = 20000;
+    assert_status(ILK_OK, ilk_client_open(&slow, between.url, &opts, &err));
+    many = open_short_many(slow);
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
+    assert_status(ILK_OK, ilk_lock_many_release(many, &err));
+
+    proxy_delay(&between, ilk__scripts[ILK__SCRIPT_MANY_ACQUIRE].sha1, 3000);
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, -1, &err));
+    assert_struck();
+    assert_true(ilk_lock_many_held(many));
+    assert_status(ILK_OK, ilk_lock_many_release(many, &err));
+    ilk_lock_many_free(many);
+    ilk_client_free(slow);
+}
+
+/* The names were taken one by one, and the reply about the common lease is late. */
+static void many_names_whose_lease_is_over_are_taken_again(void **state)
+{
     ilk_client *direct = open_client();
     ilk_lock *holder = open_lock(direct, "two");
     ilk_client_opts opts;
     ilk_client *slow;
     ilk_error err = {0};
     ilk_lock_many *many;
-    ilk_lock_opts lock_opts;
     many_taker t;
 
     (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 20000;
     assert_status(ILK_OK, ilk_client_open(&slow, between.url, &opts, &err));
-    ilk_lock_opts_init(&lock_opts, sizeof lock_opts);
-    lock_opts.ttl_ms = 1500;
-    assert_status(ILK_OK, ilk_lock_many_open(&many, slow, names, lens, 2,
-                                             &lock_opts, &err));
+    many = open_short_many(slow);
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
     assert_status(ILK_OK,
                   ilk_lock_many_extend(many, 0, &err)); /* a known script */
@@ -476,6 +510,7 @@ int main(void)
         TEST(waiter_keeps_its_place_when_the_reply_is_cut),
         TEST(commands_that_never_arrive_are_sent_again),
         TEST(an_extend_without_a_reply_leaves_no_lease_that_is_over),
+        TEST(many_names_whose_lease_ends_on_the_way_are_taken_again),
         TEST(many_names_whose_lease_is_over_are_taken_again),
         TEST(grant_that_comes_too_late_is_taken_back),
         TEST(reply_that_comes_after_its_lease_is_no_hold),
