@@ -316,13 +316,14 @@ static int is_gone(const ilk__round *round, size_t entry)
     return 0;
 }
 
+/* Without a majority the round fails, so that waits take it for an outage. */
 static void decide_refresh(ilk__round *round, int is_last)
 {
     const size_t entries = round->request->arg_count - ILK__REFRESH_HEAD;
     ilk__buf text = {0};
 
-    if (!is_last
-        && ilk__round_replies(round) < ilk__quorum_majority(round->quorum))
+    (void)is_last;
+    if (ilk__round_replies(round) < ilk__quorum_majority(round->quorum))
         return;
     (void)ilk__resp_add(&text,
                         "*%zu\r\n:%" PRId64 "\r\n:-2\r\n:%" PRId64 "\r\n:1\r\n",
