@@ -178,6 +178,10 @@ static give_back *prepare(const ilk__withdrawal *withdrawal)
     ilk__inflight_init(&self->inflight, withdrawal->shared,
                        withdrawal->wait_queue->cancel, self);
     self->inflight.finished = finished;
+    /* A gateway agrees at once and withdraws when it can, so its reply does not say that
+     * its servers are back. */
+    if (withdrawal->shared->has_gateway)
+        self->inflight.op.outage = NULL;
     return self;
 }
 
