@@ -194,16 +194,18 @@ static void report_all(ilk__refresher *refresher, ilk__wait_report report)
             ilk__waiter_report(w, report);
 }
 
-static void report_failure(ilk__refresher *refresher, ilk_status status,
+static void report_failure(ilk__refresher *refresher, const ilk__op *op,
                            int64_t now)
 {
-    if (!status)
+    const int64_t asked_at = op->first_sent_at ? op->first_sent_at : now;
+
+    if (!op->status)
         refresher->failing_since = 0;
     else if (!refresher->failing_since)
-        refresher->failing_since = now;
-    if (is_final(status))
+        refresher->failing_since = asked_at;
+    if (is_final(op->status))
         report_all(refresher, ILK__REPORT_GONE);
-    else if (status
+    else if (op->status
              && now - refresher->failing_since
                     >= ilk__outage_silence_ms(&refresher->shared->outage))
         report_all(refresher, ILK__REPORT_NO_CONTACT);
@@ -228,7 +230,7 @@ static void refreshed(ilk__inflight *inflight)
     refresher->in_flight = 0;
     if (inflight->op.status)
         plan_retry(refresher, now);
-    report_failure(refresher, inflight->op.status, now);
+    report_failure(refresher, &inflight->op, now);
     ilk__op_free(&inflight->op);
     if (refresher->count)
         ilk__refresher_schedule(refresher);
