@@ -26,6 +26,7 @@ enum {
      * else any more. */
     PLACE_MS = 500,
     SILENCE_MS = 500, /* a refresh without a reply for so long is an outage */
+    LOOK_MS = 750,    /* so long before its deadline a wait asks once more */
     LEAVE_MS = 1000,  /* how long to wait for the reply to LEAVE */
     LINGER_MS = 1000  /* then for the signal; after that it is handed on */
 };
@@ -290,6 +291,31 @@ static ilk_status no_contact(ilk__op *op)
     return st ? st : ILK_ECONN;
 }
 
+/*
+ * Shortly before its deadline the wait has the keeper ask whether the name is free: by the
+ * reply, or its absence, timed_out() knows whether the server is in reach, also when it
+ * has gone silent since the last refresh.
+ */
+static ilk__act sleep_in_queue(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+    const int64_t look_at =
+        op->deadline == ILK__FOREVER ? ILK__FOREVER : op->deadline - LOOK_MS;
+
+    waiter->stage = ILK__STAGE_QUEUED;
+    if (op->now < look_at) {
+        waiter->looks_again = 1;
+        return ilk__op_sleep(op, look_at);
+    }
+    if (waiter->looks_again) {
+        waiter->looks_again = 0;
+        ilk__shared_lock(waiter->shared);
+        ilk__refresher_claim_now(waiter->refresher);
+        ilk__shared_unlock(waiter->shared);
+    }
+    return ilk__op_sleep(op, op->deadline);
+}
+
 /* In the wait queue: act on the report, end the wait, or sleep on. */
 static ilk__act act_on_report(ilk__op *op)
 {
@@ -319,8 +345,7 @@ static ilk__act act_on_report(ilk__op *op)
         return leave(op, over);
     if (report != ILK__REPORT_NONE || !waiter->refresher)
         return enqueue(op);
-    waiter->stage = ILK__STAGE_QUEUED;
-    return ilk__op_sleep(op, op->deadline);
+    return sleep_in_queue(op);
 }
 
 /* The first wait of a client: sleep until its inbox is open. */
@@ -467,7 +492,7 @@ ilk__act ilk__wait_start(ilk__op *op)
         return finish(op, st);
     /* No mutex: the keeper adds signals only to waiters in a wait queue. */
     ilk__delivered_signal_drop(waiter);
-    waiter->late_grants = waiter->late_pause_ms = 0;
+    waiter->late_grants = waiter->late_pause_ms = waiter->looks_again = 0;
     if (waiter->once)
         op->persist_ms = 0;
     waiter->stage = ILK__STAGE_TRY;

@@ -92,6 +92,7 @@ typedef struct ilk__waiter {
     int late_grants;       /* how many this wait has returned */
     int late_pause_ms;     /* the last pause between two of them */
     int64_t pause_until;
+    int looks_again; /* QUEUED: whether it is still to ask before its deadline */
     int64_t inbox_since; /* when it began to wait for the inbox */
     int64_t linger_until;
     int64_t until; /* the caller's deadline, which ENQUEUE may exceed */

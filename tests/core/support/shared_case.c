@@ -166,6 +166,7 @@ ilk__inflight *next_inflight(void)
         if (!shared.posted)
             shared.posted_end = &shared.posted;
         assert_int_equal(op_start(&inflight->op), ILK__ACT_SEND);
+        inflight->state = ILK__INFLIGHT_ON_WIRE;
     }
     ilk__shared_unlock(&shared);
     return inflight;

@@ -46,6 +46,17 @@ static void wait_queued(int64_t timeout_ms)
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 }
 
+/* Shortly before its deadline. The refreshes of the time before that have their replies. */
+static void assert_asks_once_more(void)
+{
+    assert_int_equal(me.op.wake_at, me.op.deadline - 750);
+    local_ms = me.op.wake_at;
+    me.waiter.refresher->refresh_at = local_ms + ILK__REFRESH_MS;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SLEEP);
+    assert_int_equal(me.op.wake_at, me.op.deadline);
+    shared_tick(0);
+}
+
 /* ---- time and cancel ---------------------------------------------------- */
 
 static void a_wait_ends_at_its_deadline(void **state)
@@ -53,9 +64,41 @@ static void a_wait_ends_at_its_deadline(void **state)
     (void)state;
     wait_queued(8000);
 
-    local_ms = me.op.wake_at;
+    assert_asks_once_more();
+    (void)inflight_answer(next_inflight(), "%d 9000 1000000 1", ILK__CODE_BUSY);
+    local_ms = me.op.deadline;
 
     assert_leaves(op_wake(&me.op, ILK__CAUSE_TIME), ILK_ETIMEOUT);
+}
+
+static void a_server_that_has_gone_silent_is_no_busy_one(void **state)
+{
+    ilk__inflight *unanswered;
+
+    (void)state;
+    wait_queued(8000);
+
+    assert_asks_once_more();
+    unanswered = next_inflight();
+    assert_non_null(unanswered);
+    local_ms = me.op.deadline;
+
+    assert_leaves(op_wake(&me.op, ILK__CAUSE_TIME), ILK_ECONN);
+    inflight_end(unanswered, ILK_ECLOSED);
+}
+
+static void a_wait_asks_once_and_only_once_more(void **state)
+{
+    (void)state;
+    wait_queued(8000);
+
+    assert_asks_once_more();
+    (void)inflight_answer(next_inflight(), "%d 9000 1000000 1", ILK__CODE_BUSY);
+    local_ms += 1;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    shared_tick(1);
+
+    assert_null(next_inflight());
 }
 
 static void a_deadline_that_passed_before_the_answer_ends_it(void **state)
@@ -295,7 +338,7 @@ static void a_signal_suspends_the_wait_and_acquire_takes_it_up(void **state)
     local_ms += 100;
     assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_SLEEP);
 
-    assert_int_equal(me.op.wake_at, local_ms + 5000);
+    assert_int_equal(me.op.deadline, local_ms + 5000);
     assert_int_equal(me.waiter.suspended_since, 0);
     inbox_grants(&me, 18, 5000, 1000000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
@@ -578,6 +621,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_wait_ends_at_its_deadline),
+        TEST(a_server_that_has_gone_silent_is_no_busy_one),
+        TEST(a_wait_asks_once_and_only_once_more),
         TEST(a_deadline_that_passed_before_the_answer_ends_it),
         TEST(a_short_wait_awaits_the_first_reply_for_half_a_second),
         TEST(a_cancelled_wait_leaves),
