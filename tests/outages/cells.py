@@ -13,6 +13,7 @@ LIMIT_S = 3.0  # of calls that are to end during the outage
 LONG_S = 25.0  # of those that are to see its end
 CAP_S = 2.0  # the outage_ms that a program gives
 TRY_S = 2.0  # one attempt: to connect and to wait for a reply, of 1 s each
+LOOK_S = 1.0  # a wait asks the server for the last time before its end, at most
 EARLY_S = 0.3  # clocks are read on both sides of a pipe
 SLACK_S = 1.0 * PATIENCE
 FOREVER = -1.0
@@ -194,6 +195,9 @@ class Outage:
         )
         if self.fails_over and cell.limit == 0 and got.status in {"ILK_OK", "NO"}:
             return ""  # another server was there by then
+        was_asked = cell.when == "waiting" and got.ended - self.began < LOOK_S
+        if got.status == "NO" and was_asked:
+            return ""  # on a busy machine it began long before the outage
         if got.status not in self.errors and not (
             unknown and got.status == "ILK_EUNKNOWN"
         ):
