@@ -195,7 +195,7 @@ tier_clang()
     ILK_TEST_PATIENCE=6 run_ctest clang ut || return 1
     if ! tidy '-bugprone-*,-cert-*,-concurrency-*,-performance-*' \
         'libcore/src/*.c' 'libcore/stores/cluster/*.c' \
-        'libcore/stores/quorum/*.c' 'libcore/stores/ring/*.c' 'cli/*.c'; then
+        'libcore/stores/quorum/*.c' 'libcore/stores/shards/*.c' 'cli/*.c'; then
         closing "the static analyser found faults"
         return 1
     fi

@@ -3,7 +3,7 @@
 
 #include "stores/cluster/cluster.h"
 #include "stores/quorum/quorum.h"
-#include "stores/ring/ring.h"
+#include "stores/shards/shards.h"
 
 #include <stdatomic.h>
 

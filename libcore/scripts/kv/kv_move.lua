@@ -7,5 +7,5 @@
 --   keys to look at
 -- returns {STATE, servers, the next server, its cursor, name of the pass, records that
 --   were found, copies that were written, copies that were removed}
--- Writes nothing here; a ring does it at its servers (libcore/stores/ring/ring_move.c).
+-- Writes nothing here; a ring does it at its servers (libcore/stores/shards/shards_move.c).
 return { REQUEST + STATE, 1, 1, "", "", 0, 0, 0 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * kv.c -- replicated values: requests to put, get, delete and move them. One server
- * executes their scripts itself; the servers of a ring share them (stores/ring/ring_kv.c).
+ * executes their scripts itself; the servers of a ring share them (stores/shards/shards_kv.c).
  */
 #include "base/alloc.h"
 #include "base/opts.h"

@@ -290,7 +290,7 @@ static int see(ilk_txn *txn, int has_value, const char *value, size_t len)
 
 /* The server's place and the timestamp to rise above: '' and 0 for a store on
  * one server. The gateway of a ring fills them in for each server
- * (stores/ring/ring_store_words.c). */
+ * (stores/shards/shards_store_words.c). */
 static void add_place(ilk__op *op)
 {
     ilk__command_add_str(&op->command, "");
@@ -461,7 +461,7 @@ static ilk__act was_committed(ilk__op *op, const ilk__reply *reply)
 
 /* A server that refuses a copy, or cannot be reached with it, leaves it open whether an
  * earlier one was executed. The gateway of a ring knows, and says ILK_ENOQUORUM only if none
- * was (stores/ring/ring_store.c). The end of a client is reported as it is for every request. */
+ * was (stores/shards/shards_store.c). The end of a client is reported as it is for every request. */
 static ilk__act commit_failed(ilk__op *op, ilk_status status)
 {
     int is_open =

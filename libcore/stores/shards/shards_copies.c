@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_copies.c -- the copies of a value: which is newer, and the calls that read and
  * write one. */
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/buf.h"
 #include "redis/script.h"

@@ -3,7 +3,7 @@
 #ifndef ILK__RING_INTERNAL_H
 #define ILK__RING_INTERNAL_H
 
-#include "ring.h"
+#include "shards.h"
 
 #include "base/clock.h"
 #include "base/hash_ring.h"

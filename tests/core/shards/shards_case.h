@@ -7,7 +7,7 @@
 #ifndef ILK__RING_CASE_H
 #define ILK__RING_CASE_H
 
-#include "stores/ring/ring_internal.h"
+#include "stores/shards/shards_internal.h"
 
 enum { RING_SERVERS = 3 };
 

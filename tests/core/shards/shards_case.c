@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_case.c -- a ring without servers. */
-#include "ring_case.h"
+#include "shards_case.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_commits.c -- the transactions of this client that are committed or may be: a copy of
  * their commit that cannot be executed must not say that nothing was written. */
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/hash.h"
 

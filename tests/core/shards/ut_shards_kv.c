@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_ring_kv.c -- versions of values on several servers, and what a repeated put knows. */
 /* link: @support/node_calls.link */
-#include "ring_case.h"
+#include "shards_case.h"
 
 #include <string.h>
 

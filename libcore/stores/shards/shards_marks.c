@@ -20,7 +20,7 @@
  *              at the first request after a pause
  *     raise    when all have replied, the marks of those that have missed nothing
  */
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/token.h"
 #include "redis/script.h"

@@ -20,7 +20,7 @@
  * the newest one. The reply of a server that returns (ring_marks.c) is no answer, but the
  * server gets what it lacks.
  */
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

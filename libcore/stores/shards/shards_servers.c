@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_servers.c -- the servers of a ring: their connections, their places, and which of
  * them are up. */
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/alloc.h"
 #include "base/hex.h"

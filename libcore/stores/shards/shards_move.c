@@ -15,7 +15,7 @@
  * All servers must be up, and an error ends the step: it may be repeated, because what was
  * done before is not done again. Nothing is removed before all servers of a record have it.
  */
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -4,7 +4,7 @@
 #ifndef ILK__RING_STORE_INTERNAL_H
 #define ILK__RING_STORE_INTERNAL_H
 
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/buf.h"
 

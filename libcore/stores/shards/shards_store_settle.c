@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_store_settle.c -- the end of another transaction: all its intents, on all servers, in
  * one round. Each server has the list of all its keys (scripts/include/store.lua). */
-#include "ring_store_internal.h"
+#include "shards_store_internal.h"
 
 #include "base/alloc.h"
 

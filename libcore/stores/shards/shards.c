@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ring.c -- the backend: its URL, opening and closing, and its turn in the gateway's
  * loop. */
-#include "ring_internal.h"
+#include "shards_internal.h"
 
 #include "base/alloc.h"
 #include "base/token.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_ring_store.c -- commits over several servers whose replies are lost, in any order. */
 /* link: @support/node_calls.link */
-#include "ring_case.h"
-#include "stores/ring/ring_store_internal.h"
+#include "shards_case.h"
+#include "stores/shards/shards_store_internal.h"
 
 #include <interlock/store.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_store_words.c -- the keys and arguments of requests about a store: reads those of
  * the core, divides the keys among the servers, and sends the calls to them. */
-#include "ring_store_internal.h"
+#include "shards_store_internal.h"
 
 #include "base/alloc.h"
 #include "redis/script.h"

@@ -28,7 +28,7 @@
  * so that a server whose clock is behind gives none that are old elsewhere. Each server
  * gives numbers of its own (scripts/include/store_timestamp.lua).
  */
-#include "ring_store_internal.h"
+#include "shards_store_internal.h"
 
 #include "base/alloc.h"
 #include "base/token.h"
