@@ -39,7 +39,7 @@ int64_t ilk__request_pause_ms(int *step_ms)
                                  ILK__REQUEST_PAUSE_MOST_MS));
 }
 
-int64_t ilk__attempt_pause_ms(int64_t first_ms, int64_t most_ms, int64_t n)
+int64_t ilk__failure_pause_ms(int64_t first_ms, int64_t most_ms, int64_t n)
 {
     int64_t pause = first_ms;
 

@@ -55,6 +55,6 @@ int64_t ilk__connect_pause_ms(int *step_ms, ilk_status why);
 int64_t ilk__request_pause_ms(int *step_ms);
 
 /* The pause after the n-th failure, n from 1, where the caller counts them. */
-int64_t ilk__attempt_pause_ms(int64_t first_ms, int64_t most_ms, int64_t n);
+int64_t ilk__failure_pause_ms(int64_t first_ms, int64_t most_ms, int64_t n);
 
 #endif

@@ -58,22 +58,22 @@ static void a_request_s_pause_begins_anew_with_a_step_of_0(void **state)
 static void the_pause_after_the_nth_failure_needs_no_state(void **state)
 {
     (void)state;
-    assert_in_range(ilk__attempt_pause_ms(1000, 60000, 1), 500, 1000);
-    assert_in_range(ilk__attempt_pause_ms(1000, 60000, 3), 2000, 4000);
-    assert_in_range(ilk__attempt_pause_ms(1000, 60000, 1000), 30000, 60000);
-    assert_in_range(ilk__attempt_pause_ms(0, 60000, 5), 0, 0);
-    assert_in_range(ilk__attempt_pause_ms(INT64_MAX / 4, INT64_MAX / 2, 9),
+    assert_in_range(ilk__failure_pause_ms(1000, 60000, 1), 500, 1000);
+    assert_in_range(ilk__failure_pause_ms(1000, 60000, 3), 2000, 4000);
+    assert_in_range(ilk__failure_pause_ms(1000, 60000, 1000), 30000, 60000);
+    assert_in_range(ilk__failure_pause_ms(0, 60000, 5), 0, 0);
+    assert_in_range(ilk__failure_pause_ms(INT64_MAX / 4, INT64_MAX / 2, 9),
                     INT64_MAX / 4, INT64_MAX / 2);
 }
 
 static void half_of_a_pause_is_random(void **state)
 {
-    int64_t first = ilk__attempt_pause_ms(1 << 20, 1 << 20, 1);
+    int64_t first = ilk__failure_pause_ms(1 << 20, 1 << 20, 1);
     int differ = 0;
 
     (void)state;
     for (int i = 0; i < 20; i++)
-        differ |= ilk__attempt_pause_ms(1 << 20, 1 << 20, 1) != first;
+        differ |= ilk__failure_pause_ms(1 << 20, 1 << 20, 1) != first;
     assert_true(differ);
 }
 

@@ -155,7 +155,7 @@ static ilk_status answer(ilk_worker *worker, ilk__settlement_kind kind,
 
 static int64_t pause_of(const ilk_worker *worker)
 {
-    return ilk__attempt_pause_ms(
+    return ilk__failure_pause_ms(
         worker->opts.backoff_ms, worker->opts.backoff_max_ms,
         worker->batch->jobs[worker->next - 1].attempts);
 }
