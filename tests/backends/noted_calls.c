@@ -2,8 +2,8 @@
 /* noted_calls.c -- see noted_calls.h. */
 #include "noted_calls.h"
 
-#include "cmocka_all.h"
 #include "redis/expected_reply.h"
+#include "test.h"
 
 #include <stdarg.h>
 #include <stdio.h>

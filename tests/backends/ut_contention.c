@@ -7,12 +7,12 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cmocka_all.h"
 #include "gateway/resp.h"
 #include "list_store.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
 #include "stores/shared/contention.h"
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -239,21 +239,21 @@ static const ilk__contention_store store = {.name = "the test store",
                                             .set_limit = set_limit,
                                             .has_readers = 1};
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     joining = LATE;
     joins = leaves = checks = forgotten = observed = message_count = 0;
     contention = ilk__contention_new(NULL, &store, NULL);
     return contention ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__contention_free(contention);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static void send(call *c, int script, const char *key, ...)
 {
@@ -336,11 +336,10 @@ static void fire_after(int64_t ms)
 
 /* ---- one contender ------------------------------------------------------- */
 
-static void a_hold_is_released_once(void **state)
+TEST(a_hold_is_released_once)
 {
     call a, b, c, d, e;
 
-    (void)state;
     acquire(&a, "t1", 1);
     expect_none(&a);
     ilk__contender_granted(joined, 17, ilk__now_ms() + 30000);
@@ -363,11 +362,10 @@ static void a_hold_is_released_once(void **state)
     assert_int_equal(1, joins);
 }
 
-static void usual_limits_need_not_be_sent(void **state)
+TEST(usual_limits_need_not_be_sent)
 {
     static const char *const barges[] = {NULL, "0"};
 
-    (void)state;
     joining = GRANTS;
     for (size_t i = 0; i < sizeof barges / sizeof *barges; i++) {
         call a, b;
@@ -384,11 +382,10 @@ static void usual_limits_need_not_be_sent(void **state)
     }
 }
 
-static void a_waiter_is_granted_for_a_short_time(void **state)
+TEST(a_waiter_is_granted_for_a_short_time)
 {
     call a, b, c, d;
 
-    (void)state;
     acquire(&a, "t1", 1);
     ilk__contender_queued(joined, 900, 1);
     expect(&a, ILK__CODE_QUEUED);
@@ -412,11 +409,10 @@ static void a_waiter_is_granted_for_a_short_time(void **state)
     ilk__contender_left(left, ILK__LEFT_ITS_HOLD);
 }
 
-static void an_extension_makes_a_grant_whole(void **state)
+TEST(an_extension_makes_a_grant_whole)
 {
     call a, b;
 
-    (void)state;
     joining = QUEUES;
     acquire(&a, "t1", 1);
     ilk__contender_granted(joined, 9, ilk__now_ms() + 30000);
@@ -429,11 +425,10 @@ static void an_extension_makes_a_grant_whole(void **state)
     assert_int_equal(0, leaves);
 }
 
-static void a_try_leaves_nothing(void **state)
+TEST(a_try_leaves_nothing)
 {
     call a, b;
 
-    (void)state;
     acquire(&a, "t1", 0);
     assert_int_equal(0, joined->waiter.len);
     ilk__contender_busy(joined, -1, 1);
@@ -448,11 +443,10 @@ static void a_try_leaves_nothing(void **state)
     expect(&b, ILK__CODE_QUEUED);
 }
 
-static void a_failed_join_is_repeated_or_left(void **state)
+TEST(a_failed_join_is_repeated_or_left)
 {
     call a, b, c;
 
-    (void)state;
     joining = FAILS;
     acquire(&a, "t1", 1);
     expect(&a, ERROR);
@@ -471,11 +465,10 @@ static void a_failed_join_is_repeated_or_left(void **state)
     expect(&c, ILK__CODE_HELD);
 }
 
-static void a_loss_is_said(void **state)
+TEST(a_loss_is_said)
 {
     call a, b, c, d, e;
 
-    (void)state;
     joining = QUEUES;
     acquire(&a, "t1", 1);
     ilk__contender_lost(joined);
@@ -495,11 +488,10 @@ static void a_loss_is_said(void **state)
     assert_int_equal(2, forgotten);
 }
 
-static void a_place_that_is_lost_while_joining(void **state)
+TEST(a_place_that_is_lost_while_joining)
 {
     call a, b;
 
-    (void)state;
     acquire(&a, "t1", 1);
     ilk__contender_lost(joined);
     expect(&a, ILK__CODE_QUEUED);
@@ -510,11 +502,10 @@ static void a_place_that_is_lost_while_joining(void **state)
     assert_int_equal(1, message_count);
 }
 
-static void a_cancel_is_final(void **state)
+TEST(a_cancel_is_final)
 {
     call a, b, c, d, e;
 
-    (void)state;
     joining = QUEUES;
     acquire(&a, "t1", 1);
     cancel(&b, "t1");
@@ -531,11 +522,10 @@ static void a_cancel_is_final(void **state)
     assert_int_equal(1, joins);
 }
 
-static void a_silent_client_leaves(void **state)
+TEST(a_silent_client_leaves)
 {
     call a, b;
 
-    (void)state;
     joining = QUEUES;
     acquire(&a, "t1", 1);
     fire_after(4900);
@@ -548,11 +538,10 @@ static void a_silent_client_leaves(void **state)
     ilk__contender_left(left, ILK__LEFT_NO_HOLD);
 }
 
-static void a_fence_that_does_not_rise_is_refused(void **state)
+TEST(a_fence_that_does_not_rise_is_refused)
 {
     call a, b, c;
 
-    (void)state;
     joining = GRANTS;
     acquire(&a, "t1", 1);
     expect(&a, ILK__CODE_HELD);
@@ -574,11 +563,10 @@ static void expect_evidence(const call *c, int64_t born, int64_t fence)
     assert_int_equal(fence, c->numbers[1]);
 }
 
-static void a_release_says_how_sure_it_is(void **state)
+TEST(a_release_says_how_sure_it_is)
 {
     call a, b, c, d, e;
 
-    (void)state;
     joining = GRANTS;
     acquire(&a, "t1", 1);
     release(&b, "t1");
@@ -592,11 +580,10 @@ static void a_release_says_how_sure_it_is(void **state)
     expect_evidence(&e, -1, 0);
 }
 
-static void a_release_that_fails_gets_a_reply(void **state)
+TEST(a_release_that_fails_gets_a_reply)
 {
     call a, b, c;
 
-    (void)state;
     joining = GRANTS;
     acquire(&a, "t1", 1);
     release(&b, "t1");
@@ -609,11 +596,10 @@ static void a_release_that_fails_gets_a_reply(void **state)
     assert_int_equal(1, leaves);
 }
 
-static void a_store_that_never_replies_to_leave(void **state)
+TEST(a_store_that_never_replies_to_leave)
 {
     call a, b;
 
-    (void)state;
     joining = GRANTS;
     acquire(&a, "t1", 1);
     release(&b, "t1");
@@ -623,11 +609,10 @@ static void a_store_that_never_replies_to_leave(void **state)
     assert_int_equal(1, b.replies);
 }
 
-static void ended_ones_are_forgotten(void **state)
+TEST(ended_ones_are_forgotten)
 {
     call a, b, c;
 
-    (void)state;
     joining = GRANTS;
     acquire(&a, "t1", 1);
     release(&b, "t1");
@@ -640,11 +625,10 @@ static void ended_ones_are_forgotten(void **state)
 
 /* ---- names --------------------------------------------------------------- */
 
-static void refreshes_share_a_check(void **state)
+TEST(refreshes_share_a_check)
 {
     call a, b, c;
 
-    (void)state;
     refresh(&a, "t1");
     refresh(&b, "t1");
     refresh(&c, "t1");
@@ -659,7 +643,7 @@ static void refreshes_share_a_check(void **state)
     assert_int_equal(2, checks);
 }
 
-static void an_inspection_lists_all(void **state)
+TEST(an_inspection_lists_all)
 {
     const ilk__contended_entry entries[] = {
         {.kind = 'x',
@@ -673,7 +657,6 @@ static void an_inspection_lists_all(void **state)
         .holders = 1, .waiters = 1, .entries = entries};
     call a, b;
 
-    (void)state;
     send(&a, ILK__SCRIPT_LOCK_INSPECT, "orders", "16", NULL);
     ilk__contention_inspected(named, inspected, &found, NULL);
     expect(&a, ILK__CODE_HELD);
@@ -684,11 +667,10 @@ static void an_inspection_lists_all(void **state)
     expect(&b, ERROR);
 }
 
-static void a_repeated_break_breaks_once(void **state)
+TEST(a_repeated_break_breaks_once)
 {
     call a, b, c;
 
-    (void)state;
     send(&a, ILK__SCRIPT_LOCK_BREAK, "orders", "", "2000", "100", "5000", "id1",
          NULL);
     ilk__contention_broken(named, broken, 1, NULL);
@@ -703,11 +685,10 @@ static void a_repeated_break_breaks_once(void **state)
 }
 
 /* By its first copy perhaps, and the next one would break the next hold. */
-static void an_unsure_break_is_not_repeated(void **state)
+TEST(an_unsure_break_is_not_repeated)
 {
     call a, b, c;
 
-    (void)state;
     send(&a, ILK__SCRIPT_LOCK_BREAK, "orders", "", "2000", "100", "5000", "id1",
          NULL);
     ilk__contention_break_unsure(named, broken);
@@ -724,11 +705,10 @@ static void an_unsure_break_is_not_repeated(void **state)
 }
 
 /* What the store may have done, the core repeats. */
-static void an_unsure_extend_breaks_its_connection(void **state)
+TEST(an_unsure_extend_breaks_its_connection)
 {
     call a, b;
 
-    (void)state;
     acquire(&a, "t1", 0);
     ilk__contender_granted(joined, 7, ilk__deadline(30000));
     extend(&b, "t1");
@@ -744,7 +724,7 @@ static void observe_election(call *c, const char *known)
          "1 o me o4.secret t 1 1 label", "me", "5000", "", NULL);
 }
 
-static void observers_are_woken(void **state)
+TEST(observers_are_woken)
 {
     const ilk__contended_entry leader = {
         .kind = 'e', .token = {"t1", 2}, .who = {"me", 2}, .fence = 8};
@@ -753,7 +733,6 @@ static void observers_are_woken(void **state)
     const ilk__contended_state nobody = {0};
     call a, b, c;
 
-    (void)state;
     observe_election(&a, "");
     assert_int_equal(1, observed);
     ilk__contention_inspected(named, inspected, &nobody, NULL);
@@ -772,11 +751,10 @@ static void observers_are_woken(void **state)
     assert_null(named);
 }
 
-static void what_is_not_kept_is_refused(void **state)
+TEST(what_is_not_kept_is_refused)
 {
     call a, b, c, d;
 
-    (void)state;
     send(&a, ILK__SCRIPT_LOCK_ACQUIRE, "orders", "t", "30000", "label", "0", "",
          "me", "1", NULL);
     expect(&a, ERROR);
@@ -795,7 +773,7 @@ static void what_is_not_kept_is_refused(void **state)
     assert_int_equal(0, joins);
 }
 
-static void the_end_breaks_what_waits(void **state)
+TEST(the_end_breaks_what_waits)
 {
     call a, b, c, d;
 
@@ -810,7 +788,7 @@ static void the_end_breaks_what_waits(void **state)
     expect(&d, BROKEN);
     assert_int_equal(1, forgotten);
     assert_int_equal(0, leaves);
-    setup(state);
+    setup();
 }
 
 /* ---- adopting, proclaiming, limits --------------------------------------- */
@@ -834,11 +812,10 @@ static void begin_with_adoption(void)
     assert_non_null(contention);
 }
 
-static void another_clients_hold_is_adopted(void **state)
+TEST(another_clients_hold_is_adopted)
 {
     call a, b, c, d, e;
 
-    (void)state;
     begin_with_adoption();
     extend(&a, "t1");
     ilk__contender_failed(adopted, "ILKDOWN the store is down");
@@ -861,11 +838,10 @@ static void another_clients_hold_is_adopted(void **state)
     expect(&e, ILK__CODE_RELEASED);
 }
 
-static void an_unknown_token_is_lost(void **state)
+TEST(an_unknown_token_is_lost)
 {
     call a, b;
 
-    (void)state;
     extend(&a, "t1");
     expect(&a, ILK__CODE_LOST);
     release(&b, "t1");
@@ -877,11 +853,10 @@ static void send_value(call *c, const char *value)
     send(c, ILK__SCRIPT_ELECTION_PROCLAIM, KEY, "t1", value, "100", NULL);
 }
 
-static void a_leader_proclaims(void **state)
+TEST(a_leader_proclaims)
 {
     call a, b, c, d, e;
 
-    (void)state;
     joining = GRANTS;
     send(&a, ILK__SCRIPT_ELECTION_CAMPAIGN, KEY, "t1", "30000", "label", "0",
          "", "me", "", "5000", "2000", "100", "first", "", NULL);
@@ -902,11 +877,10 @@ static void a_leader_proclaims(void **state)
     expect(&e, ILK__CODE_LOST);
 }
 
-static void limits_differ(void **state)
+TEST(limits_differ)
 {
     call a, b;
 
-    (void)state;
     send(&a, ILK__SCRIPT_SEMAPHORE_ACQUIRE, "ilk:semaphore:{s}", "t1", "30000",
          "label", "0", "", "me", "0", "5000", "2000", "100", "2", "3", NULL);
     assert_int_equal(2, joined->permits);
@@ -924,13 +898,12 @@ static void limits_differ(void **state)
 }
 
 /* All contenders of a name, of which every second one is lost on the way. */
-static void a_list_of_all_survives_losses(void **state)
+TEST(a_list_of_all_survives_losses)
 {
     enum { MANY = 10000 };
     ilk__contender *one = NULL;
     int count = 0;
 
-    (void)state;
     joining = QUEUES;
     for (int i = 0; i < MANY; i++) {
         char token[32];
@@ -950,11 +923,10 @@ static void a_list_of_all_survives_losses(void **state)
 }
 
 /* Each allocation in turn fails, with all after it. */
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     int failed = 1;
 
-    (void)state;
     joining = GRANTS;
     for (long at = 1; failed; at++) {
         const ilk__contended_state nobody = {0};
@@ -1300,54 +1272,12 @@ static void contend(const primitive *of)
     list_store_reset();
 }
 
-static void two_clients_contend_for_a_lock(void **state)
+TEST_WITH(NULL, NULL, two_clients_contend_for_a_lock)
 {
-    (void)state;
     contend(&lock);
 }
 
-static void two_clients_contend_for_permits(void **state)
+TEST_WITH(NULL, NULL, two_clients_contend_for_permits)
 {
-    (void)state;
     contend(&semaphore);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_hold_is_released_once),
-        TEST(usual_limits_need_not_be_sent),
-        TEST(a_waiter_is_granted_for_a_short_time),
-        TEST(an_extension_makes_a_grant_whole),
-        TEST(a_try_leaves_nothing),
-        TEST(a_failed_join_is_repeated_or_left),
-        TEST(a_loss_is_said),
-        TEST(a_place_that_is_lost_while_joining),
-        TEST(a_cancel_is_final),
-        TEST(a_silent_client_leaves),
-        TEST(a_fence_that_does_not_rise_is_refused),
-        TEST(a_release_says_how_sure_it_is),
-        TEST(a_release_that_fails_gets_a_reply),
-        TEST(a_store_that_never_replies_to_leave),
-        TEST(ended_ones_are_forgotten),
-        TEST(refreshes_share_a_check),
-        TEST(an_inspection_lists_all),
-        TEST(a_repeated_break_breaks_once),
-        TEST(an_unsure_break_is_not_repeated),
-        TEST(an_unsure_extend_breaks_its_connection),
-        TEST(observers_are_woken),
-        TEST(what_is_not_kept_is_refused),
-        TEST(the_end_breaks_what_waits),
-        TEST(another_clients_hold_is_adopted),
-        TEST(an_unknown_token_is_lost),
-        TEST(a_leader_proclaims),
-        TEST(limits_differ),
-        TEST(a_list_of_all_survives_losses),
-        TEST(memory_runs_out),
-        cmocka_unit_test(two_clients_contend_for_a_lock),
-        cmocka_unit_test(two_clients_contend_for_permits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,11 @@
 /* ut_groups.c -- groups against a store that reports when a test says so. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cmocka_all.h"
 #include "noted_calls.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
 #include "stores/shared/groups.h"
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,9 +61,8 @@ static const ilk__group_store store = {.join = join,
                                        .list = list,
                                        .forget_name = forget};
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     message[0] = '\0';
     message_count = joins = renewals = updates = leaves = lists = 0;
     watched = forgotten = 0;
@@ -71,12 +70,13 @@ static int setup(void **state)
     return groups ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__groups_free(groups);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static const char *const keys[] = {"g",       "data", "wait", "live",
                                    "changed", "gone", NULL};
@@ -211,11 +211,10 @@ static int is_listed(const char *entry)
 
 /* ---- members ------------------------------------------------------------- */
 
-static void a_request_is_passed_on_and_its_end_replied(void **state)
+TEST(a_request_is_passed_on_and_its_end_replied)
 {
     call c;
 
-    (void)state;
     ask(&c, ILK__SCRIPT_GROUP_JOIN, "id", "tok", "data", "9000", "256",
         (char *)NULL);
     assert_memory_equal("id", member.id.at, 2);
@@ -258,11 +257,10 @@ static void a_request_is_passed_on_and_its_end_replied(void **state)
     assert_int_equal(0, lists);
 }
 
-static void a_join_that_comes_after_its_leave_is_refused(void **state)
+TEST(a_join_that_comes_after_its_leave_is_refused)
 {
     call c;
 
-    (void)state;
     ask(&c, ILK__SCRIPT_GROUP_LEAVE, "id", "tok", "256", (char *)NULL);
     ilk__group_lost(named, asked);
     ask(&c, ILK__SCRIPT_GROUP_JOIN, "id", "tok", "", "9000", "256",
@@ -275,12 +273,11 @@ static void a_join_that_comes_after_its_leave_is_refused(void **state)
     ilk__group_held(named, asked, 1);
 }
 
-static void a_value_has_its_token(void **state)
+TEST(a_value_has_its_token)
 {
     const ilk__group_member about = {.token = span("tok"), .data = span("x y")};
     ilk__bytes value;
 
-    (void)state;
     assert_int_equal(ILK_OK, ilk__group_value(&value, &about));
     assert_int_equal(9, value.len);
     assert_memory_equal("1 tok x y", value.data, 9);
@@ -296,11 +293,10 @@ static void a_value_has_its_token(void **state)
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void members_are_read_by_pages_of_one_list(void **state)
+TEST(members_are_read_by_pages_of_one_list)
 {
     call c;
 
-    (void)state;
     cursor = 0;
     base = -1;
     ask_page(&c, "2");
@@ -320,11 +316,10 @@ static void members_are_read_by_pages_of_one_list(void **state)
     assert_string_equal("ILKDOWN away", c.text);
 }
 
-static void nobody_is_a_whole_page(void **state)
+TEST(nobody_is_a_whole_page)
 {
     call c;
 
-    (void)state;
     know(&c, "", 5);
     ask_watch(&c, "");
     assert_int_equal(2, lists);
@@ -332,11 +327,10 @@ static void nobody_is_a_whole_page(void **state)
     assert_int_equal(ILK__CODE_BUSY, c.code);
 }
 
-static void a_read_shows_what_was_done_before_it_came(void **state)
+TEST(a_read_shows_what_was_done_before_it_came)
 {
     call first, second, third;
 
-    (void)state;
     cursor = 0;
     base = -1;
     ask_page(&first, "9");
@@ -353,11 +347,10 @@ static void a_read_shows_what_was_done_before_it_came(void **state)
     assert_int_equal(2, lists);
 }
 
-static void changes_come_once_and_those_who_left_with_them(void **state)
+TEST(changes_come_once_and_those_who_left_with_them)
 {
     call c;
 
-    (void)state;
     know(&c, "abc", 5);
     has("b", "2", 6);
     ilk__group_has_left(named, span("a"), 7);
@@ -375,11 +368,10 @@ static void changes_come_once_and_those_who_left_with_them(void **state)
     assert_int_equal(ILK__CODE_QUEUED, c.code);
 }
 
-static void an_older_report_is_ignored(void **state)
+TEST(an_older_report_is_ignored)
 {
     call c;
 
-    (void)state;
     know(&c, "a", 5);
     has("a", "9", 9);
     ilk__group_has_left(named, span("b"), 9); /* nobody knew it */
@@ -396,11 +388,10 @@ static void an_older_report_is_ignored(void **state)
     assert_page(&c, 0, 0, "-a -c ");
 }
 
-static void a_text_that_is_no_value_is_nobody(void **state)
+TEST(a_text_that_is_no_value_is_nobody)
 {
     call c;
 
-    (void)state;
     know(&c, "ab", 5);
     ilk__group_has(named, span("a"), span("strange"), 6);
     ilk__group_has(named, span("x"), span("strange"), 6);
@@ -409,13 +400,12 @@ static void a_text_that_is_no_value_is_nobody(void **state)
     assert_page(&c, 0, 0, "-a -x ");
 }
 
-static void a_reader_behind_too_many_departures_begins_again(void **state)
+TEST(a_reader_behind_too_many_departures_begins_again)
 {
     enum { MOST = 10000 };
     char id[16];
     call c;
 
-    (void)state;
     know(&c, "a", 5);
     for (int i = 0; i <= MOST; i++) {
         snprintf(id, sizeof id, "id%d", i);
@@ -427,11 +417,10 @@ static void a_reader_behind_too_many_departures_begins_again(void **state)
     assert_page(&c, 1, 0, "a=a ");
 }
 
-static void a_reader_of_a_view_that_was_dropped_begins_again(void **state)
+TEST(a_reader_of_a_view_that_was_dropped_begins_again)
 {
     call c;
 
-    (void)state;
     know(&c, "ab", 5);
     ilk__groups_fire(groups, ilk__now_ms() + 60000);
     assert_int_equal(1, forgotten);
@@ -443,11 +432,10 @@ static void a_reader_of_a_view_that_was_dropped_begins_again(void **state)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static void a_waiter_is_listed_until_a_change_wakes_it(void **state)
+TEST(a_waiter_is_listed_until_a_change_wakes_it)
 {
     call c;
 
-    (void)state;
     know(&c, "a", 5);
     assert_true(watched);
     ask_watch(&c, "entry");
@@ -465,11 +453,10 @@ static void a_waiter_is_listed_until_a_change_wakes_it(void **state)
     assert_page(&c, 0, 0, "b=b ");
 }
 
-static void a_look_asks_the_store_and_is_not_listed(void **state)
+TEST(a_look_asks_the_store_and_is_not_listed)
 {
     call c;
 
-    (void)state;
     know(&c, "a", 5);
     ask_watch(&c, "");
     assert_int_equal(2, lists);
@@ -480,11 +467,10 @@ static void a_look_asks_the_store_and_is_not_listed(void **state)
     assert_page(&c, 0, 0, "b=b ");
 }
 
-static void an_interruption_lists_again_and_wakes_for_a_change(void **state)
+TEST(an_interruption_lists_again_and_wakes_for_a_change)
 {
     call c;
 
-    (void)state;
     know(&c, "ab", 5);
     ask_watch(&c, "entry");
     answer_list("ab", 5);
@@ -508,11 +494,10 @@ static void an_interruption_lists_again_and_wakes_for_a_change(void **state)
     assert_page(&c, 0, 0, "-b ");
 }
 
-static void an_interruption_of_a_list_is_noticed(void **state)
+TEST(an_interruption_of_a_list_is_noticed)
 {
     call c;
 
-    (void)state;
     know(&c, "a", 5);
     ilk__group_interrupted(named);
     ask_watch(&c, "entry");
@@ -526,11 +511,10 @@ static void an_interruption_of_a_list_is_noticed(void **state)
     assert_int_equal(1, message_count);
 }
 
-static void a_cancelled_waiter_leaves_and_the_group_is_forgotten(void **state)
+TEST(a_cancelled_waiter_leaves_and_the_group_is_forgotten)
 {
     call c;
 
-    (void)state;
     know(&c, "a", 5);
     ask_watch(&c, "entry");
     answer_list("a", 5);
@@ -544,11 +528,10 @@ static void a_cancelled_waiter_leaves_and_the_group_is_forgotten(void **state)
     assert_int_equal(0, message_count);
 }
 
-static void a_group_in_use_is_not_forgotten(void **state)
+TEST(a_group_in_use_is_not_forgotten)
 {
     call c;
 
-    (void)state;
     cursor = 0;
     base = -1;
     ask_page(&c, "9");
@@ -561,11 +544,10 @@ static void a_group_in_use_is_not_forgotten(void **state)
 
 /* ---- faults -------------------------------------------------------------- */
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
     call c;
 
-    (void)state;
     ask(&c, ILK__SCRIPT_GROUP_JOIN, "", "t", "", "9000", "256", (char *)NULL);
     assert_int_equal(ERROR, c.code);
     ask(&c, ILK__SCRIPT_GROUP_JOIN, "id", "a t", "", "9000", "256",
@@ -582,12 +564,11 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_int_equal(0, joins + leaves + lists);
 }
 
-static void without_memory_no_page_lacks_a_member(void **state)
+TEST(without_memory_no_page_lacks_a_member)
 {
     call c;
     long at = 1;
 
-    (void)state;
     for (; at < 80; at++) {
         const int before = lists;
 
@@ -612,33 +593,4 @@ static void without_memory_no_page_lacks_a_member(void **state)
             assert_true(c.code == BROKEN || c.code == ERROR);
     }
     assert_int_equal(ILK__CODE_STATE, c.code);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_request_is_passed_on_and_its_end_replied),
-        TEST(a_join_that_comes_after_its_leave_is_refused),
-        TEST(a_value_has_its_token),
-        TEST(members_are_read_by_pages_of_one_list),
-        TEST(nobody_is_a_whole_page),
-        TEST(a_read_shows_what_was_done_before_it_came),
-        TEST(changes_come_once_and_those_who_left_with_them),
-        TEST(an_older_report_is_ignored),
-        TEST(a_text_that_is_no_value_is_nobody),
-        TEST(a_reader_behind_too_many_departures_begins_again),
-        TEST(a_reader_of_a_view_that_was_dropped_begins_again),
-        TEST(a_waiter_is_listed_until_a_change_wakes_it),
-        TEST(a_look_asks_the_store_and_is_not_listed),
-        TEST(an_interruption_lists_again_and_wakes_for_a_change),
-        TEST(an_interruption_of_a_list_is_noticed),
-        TEST(a_cancelled_waiter_leaves_and_the_group_is_forgotten),
-        TEST(a_group_in_use_is_not_forgotten),
-        TEST(what_makes_no_sense_is_refused),
-        TEST(without_memory_no_page_lacks_a_member),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_name_queue.c -- the order of entries: who holds, and whose removal matters. */
-#include "cmocka_all.h"
 #include "stores/shared/name_queue.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +47,8 @@ static void expect_holders(const char *text, int64_t limit, const char *holds)
                          ilk__name_queue_holds(entries, count, i, limit));
 }
 
-static void the_first_holds(void **state)
+TEST(the_first_holds)
 {
-    (void)state;
     expect_holders("xxx", 1, "100");
     expect_holders("ee", 1, "10");
     expect_holders("rrxr", 1, "1100");
@@ -57,9 +56,8 @@ static void the_first_holds(void **state)
     expect_holders("rr", 1, "11");
 }
 
-static void permits_add_up(void **state)
+TEST(permits_add_up)
 {
-    (void)state;
     expect_holders("1111", 3, "1110");
     expect_holders("212", 3, "110");
     expect_holders("231", 3, "100"); /* nobody overtakes the one that needs 3 */
@@ -67,12 +65,11 @@ static void permits_add_up(void **state)
     expect_holders("1", 0, "0");
 }
 
-static void sums_do_not_overflow(void **state)
+TEST(sums_do_not_overflow)
 {
     ilk__queue_entry entries[MOST];
     size_t count = read(entries, "1111");
 
-    (void)state;
     for (size_t i = 0; i < count; i++)
         entries[i].permits = INT64_MAX;
     assert_true(ilk__name_queue_holds(entries, count, 0, INT64_MAX));
@@ -92,9 +89,8 @@ static void expect_watch(const char *text, int64_t limit, ptrdiff_t expected)
     assert_int_equal(expected, ilk__name_queue_watch(entries, count, limit));
 }
 
-static void one_removal_is_watched(void **state)
+TEST(one_removal_is_watched)
 {
-    (void)state;
     expect_watch("xx", 1, ILK__QUEUE_WATCH_NONE);
     expect_watch("X", 1, ILK__QUEUE_WATCH_NONE);
     expect_watch("xxX", 1, 1);
@@ -111,12 +107,11 @@ static void one_removal_is_watched(void **state)
 
 /* Take away entries, each time the watched one or all but it: without it nobody of
  * the own ones comes to hold. */
-static void only_the_watched_removal_helps(void **state)
+TEST(only_the_watched_removal_helps)
 {
     const unsigned seed = (unsigned)time(NULL);
     unsigned dice = seed;
 
-    (void)state;
     print_message("seed %u\n", seed);
     for (int run = 0; run < 20000; run++) {
         ilk__queue_entry entries[MOST], fewer[MOST];
@@ -143,17 +138,4 @@ static void only_the_watched_removal_helps(void **state)
                 fewer[left++] = entries[i];
         assert_false(ilk__name_queue_holds(fewer, left, left - 1, 1));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_holds),
-        cmocka_unit_test(permits_add_up),
-        cmocka_unit_test(sums_do_not_overflow),
-        cmocka_unit_test(one_removal_is_watched),
-        cmocka_unit_test(only_the_watched_removal_helps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,11 @@
 /* ut_registers.c -- registers against a store that reports when a test says so. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cmocka_all.h"
 #include "noted_calls.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
 #include "stores/shared/registers.h"
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,9 +64,8 @@ static const ilk__register_store store = {.read = read_it,
                                           .watch = watch_it,
                                           .forget_name = forget_it};
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     message[0] = '\0';
     reads = changes = watches = forgotten = message_count = 0;
     watching = ILK_OK;
@@ -74,12 +73,13 @@ static int setup(void **state)
     return registers ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__registers_free(registers);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static const char *const keys[] = {"r", "once", "wait", "live", NULL};
 
@@ -131,11 +131,10 @@ static int is_listed(const char *entry)
 
 /* ---- tests --------------------------------------------------------------- */
 
-static void a_value_is_read_and_so_is_none(void **state)
+TEST(a_value_is_read_and_so_is_none)
 {
     call c;
 
-    (void)state;
     ask(&c, ILK__SCRIPT_REGISTER_GET, (char *)NULL);
     answer(9, "value");
     assert_text(&c, ILK__CODE_STATE, ":9\r\n:1\r\n$5\r\nvalue\r\n");
@@ -148,13 +147,12 @@ static void a_value_is_read_and_so_is_none(void **state)
     assert_string_equal("ILKDOWN away", c.text);
 }
 
-static void a_change_is_passed_on_and_its_end_replied(void **state)
+TEST(a_change_is_passed_on_and_its_end_replied)
 {
     const ilk__register_state there = {
         .version = 8, .has_value = 1, .value = {"x", 1}};
     call c;
 
-    (void)state;
     ask(&c, ILK__SCRIPT_REGISTER_SET, "tok", "7", "new", "256", (char *)NULL);
     assert_int_equal(7, changed.known);
     assert_int_equal(0, changed.deletes);
@@ -186,11 +184,10 @@ static void a_change_is_passed_on_and_its_end_replied(void **state)
     assert_int_equal(ERROR, c.code);
 }
 
-static void a_waiter_is_listed_until_a_change_wakes_it(void **state)
+TEST(a_waiter_is_listed_until_a_change_wakes_it)
 {
     call c;
 
-    (void)state;
     ask_wait(&c, "entry", "5");
     assert_int_equal(1, watches);
     answer(5, "same");
@@ -209,11 +206,10 @@ static void a_waiter_is_listed_until_a_change_wakes_it(void **state)
     assert_int_equal(1, watches); /* still the same */
 }
 
-static void a_change_before_the_reply_wakes_too(void **state)
+TEST(a_change_before_the_reply_wakes_too)
 {
     call c;
 
-    (void)state;
     ask_wait(&c, "entry", "5");
     ilk__register_has_changed(named);
     assert_int_equal(1, message_count);
@@ -222,11 +218,10 @@ static void a_change_before_the_reply_wakes_too(void **state)
     assert_false(is_listed("entry")); /* so the refresh says GONE */
 }
 
-static void waiters_of_one_client_get_one_message(void **state)
+TEST(waiters_of_one_client_get_one_message)
 {
     call c;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         char entry[16];
 
@@ -239,23 +234,21 @@ static void waiters_of_one_client_get_one_message(void **state)
     assert_false(is_listed("entry0") || is_listed("entry2"));
 }
 
-static void a_look_is_not_listed(void **state)
+TEST(a_look_is_not_listed)
 {
     call c;
 
-    (void)state;
     ask_wait(&c, "", "5");
     answer(5, "same");
     assert_int_equal(ILK__CODE_BUSY, c.code);
     assert_int_equal(0, watches);
 }
 
-static void a_cancelled_or_silent_waiter_leaves_and_the_watch_ends(void **state)
+TEST(a_cancelled_or_silent_waiter_leaves_and_the_watch_ends)
 {
     const int64_t now = ilk__now_ms();
     call c;
 
-    (void)state;
     ask_wait(&c, "one", "5");
     answer(5, "same");
     ask_wait(&c, "two", "5");
@@ -275,11 +268,10 @@ static void a_cancelled_or_silent_waiter_leaves_and_the_watch_ends(void **state)
     assert_int_equal(0, message_count);
 }
 
-static void a_name_in_use_is_not_forgotten(void **state)
+TEST(a_name_in_use_is_not_forgotten)
 {
     call c;
 
-    (void)state;
     ask(&c, ILK__SCRIPT_REGISTER_GET, (char *)NULL);
     ilk__registers_fire(registers, ilk__now_ms() + 60000);
     assert_int_equal(0, forgotten);
@@ -288,11 +280,10 @@ static void a_name_in_use_is_not_forgotten(void **state)
     assert_int_equal(1, forgotten);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
     call c;
 
-    (void)state;
     ask(&c, ILK__SCRIPT_REGISTER_SET, "", "", "v", "1", (char *)NULL);
     assert_int_equal(ERROR, c.code);
     ask(&c, ILK__SCRIPT_REGISTER_SET, "t", "-1", "v", "1", (char *)NULL);
@@ -305,11 +296,10 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_int_equal(0, reads + changes);
 }
 
-static void without_memory_the_connection_breaks(void **state)
+TEST(without_memory_the_connection_breaks)
 {
     call c;
 
-    (void)state;
     watching = ILK_ENOMEM;
     ask_wait(&c, "entry", "5");
     assert_int_equal(BROKEN, c.code);
@@ -326,24 +316,4 @@ static void without_memory_the_connection_breaks(void **state)
         assert_true(c.code == BROKEN || c.code == ILK__CODE_QUEUED);
     }
     assert_int_equal(ILK__CODE_QUEUED, c.code);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_value_is_read_and_so_is_none),
-        TEST(a_change_is_passed_on_and_its_end_replied),
-        TEST(a_waiter_is_listed_until_a_change_wakes_it),
-        TEST(a_change_before_the_reply_wakes_too),
-        TEST(waiters_of_one_client_get_one_message),
-        TEST(a_look_is_not_listed),
-        TEST(a_cancelled_or_silent_waiter_leaves_and_the_watch_ends),
-        TEST(a_name_in_use_is_not_forgotten),
-        TEST(what_makes_no_sense_is_refused),
-        TEST(without_memory_the_connection_breaks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk_client *open_client(const char *url)
 {
@@ -129,26 +129,23 @@ static void run_crowd(const char *url)
     assert_becomes_free("crowd");
 }
 
-static void a_crowd_excludes_each_other(void **state)
+TEST(a_crowd_excludes_each_other)
 {
-    (void)state;
     run_crowd("memory://");
 }
 
-static void a_crowd_excludes_each_other_when_replies_are_late(void **state)
+TEST(a_crowd_excludes_each_other_when_replies_are_late)
 {
-    (void)state;
     run_crowd("memory://?late=50&seed=1");
 }
 
 /* Late copies of commands are possible then, and the core has to reckon with them. */
-static void a_store_that_closes_no_connection_leaves_no_order(void **state)
+TEST(a_store_that_closes_no_connection_leaves_no_order)
 {
     ilk_client *client = open_client("memory://?leave=1");
     ilk_lock *lock = open_lock(client, "left");
     ilk_error err = {0};
 
-    (void)state;
     assert_true(ilk__lanes_in_order(client->lanes));
     assert_ok(ilk_lock_acquire(lock, patience(2000), &err), &err);
     assert_ok(ilk_lock_release(lock, &err), &err);
@@ -157,21 +154,18 @@ static void a_store_that_closes_no_connection_leaves_no_order(void **state)
     ilk_client_free(client);
 }
 
-static void a_crowd_excludes_each_other_when_work_is_reordered(void **state)
+TEST(a_crowd_excludes_each_other_when_work_is_reordered)
 {
-    (void)state;
     run_crowd("memory://?slow=50&seed=2");
 }
 
-static void a_crowd_excludes_each_other_when_work_is_repeated(void **state)
+TEST(a_crowd_excludes_each_other_when_work_is_repeated)
 {
-    (void)state;
     run_crowd("memory://?repeat=50&slow=20&seed=3");
 }
 
-static void a_crowd_excludes_each_other_when_replies_are_lost(void **state)
+TEST(a_crowd_excludes_each_other_when_replies_are_lost)
 {
-    (void)state;
     run_crowd("memory://?lose=10&slow=20&late=20&seed=4");
 }
 
@@ -179,11 +173,10 @@ static void a_crowd_excludes_each_other_when_replies_are_lost(void **state)
 
 /* The acquire is executed up to MEMORY_SLOW_MS after its call, and the cancel
  * behind it: a grant must not come after it. */
-static void a_cancel_behind_an_unanswered_acquire_follows_it(void **state)
+TEST(a_cancel_behind_an_unanswered_acquire_follows_it)
 {
     ilk_client *client = open_client("memory://?slow=100&seed=5");
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         ilk_lock *lock = open_lock(client, "cancelled");
         ilk_error err = {0};
@@ -199,13 +192,12 @@ static void a_cancel_behind_an_unanswered_acquire_follows_it(void **state)
 }
 
 /* An acquire is sent behind a release whose reply nobody waits for. */
-static void an_unconfirmed_release_comes_before_the_next_acquire(void **state)
+TEST(an_unconfirmed_release_comes_before_the_next_acquire)
 {
     ilk_client *client = open_client("memory://?slow=100&seed=6");
     ilk_lock *a = open_lock(client, "next"), *b = open_lock(client, "next");
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < 10; i++) {
         assert_ok(ilk_lock_acquire(a, 0, &err), &err);
         assert_ok(ilk_lock_release_unconfirmed(a, &err), &err);
@@ -228,12 +220,11 @@ static double cpu_seconds(void)
            + 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-static void an_idle_gateway_uses_no_processor(void **state)
+TEST(an_idle_gateway_uses_no_processor)
 {
     ilk_client *client = open_client("memory://");
     double before;
 
-    (void)state;
     before = cpu_seconds();
     fixture_sleep_ms(1000);
     assert_true(cpu_seconds() - before < 0.05);
@@ -251,14 +242,13 @@ static void assert_works(ilk_client *client, const char *name)
 }
 
 /* The child has a store of its own: its copy of the parent's memory. */
-static void a_child_gets_a_gateway_of_its_own(void **state)
+TEST(a_child_gets_a_gateway_of_its_own)
 {
     ilk_error err = {0};
     ilk_client *client;
     ilk_lock *held;
     pid_t child;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -280,9 +270,8 @@ static void a_child_gets_a_gateway_of_its_own(void **state)
     ilk_client_free(client);
 }
 
-static void a_close_with_work_under_way_ends(void **state)
+TEST(a_close_with_work_under_way_ends)
 {
-    (void)state;
     for (unsigned i = 0; i < 20; i++) {
         ilk_client *client = open_client("memory://?slow=50&late=50&seed=8");
         ilk_lock *lock = open_lock(client, "closed");
@@ -305,7 +294,7 @@ static void a_close_with_work_under_way_ends(void **state)
 
 static ilk__backend modest;
 
-static void what_is_not_offered_is_refused_when_it_is_opened(void **state)
+TEST(what_is_not_offered_is_refused_when_it_is_opened)
 {
     ilk_client *client = open_client("modest://");
     ilk_error err = {0};
@@ -313,7 +302,6 @@ static void what_is_not_offered_is_refused_when_it_is_opened(void **state)
     ilk_lock *lock;
     ilk_event *event;
 
-    (void)state;
     assert_int_equal(ilk_client_offers(client, ILK_OFFER_LOCK), 1);
     assert_int_equal(ilk_client_offers(client, ILK_OFFER_QUEUE), 0);
     assert_int_equal(
@@ -336,14 +324,13 @@ static void what_is_not_offered_is_refused_when_it_is_opened(void **state)
     ilk_client_free(client);
 }
 
-static void a_hold_that_ends_with_its_client_is_not_detached(void **state)
+TEST(a_hold_that_ends_with_its_client_is_not_detached)
 {
     ilk_client *client = open_client("modest://");
     ilk_error err = {0};
     ilk_lock *lock, *heir;
     ilk_op *op;
 
-    (void)state;
     assert_int_equal(ilk_client_offers(client, ILK_OFFER_DETACH), 0);
     assert_int_equal(ilk_lock_open(&lock, client, "d", 1, NULL, &err), 0);
     assert_int_equal(ilk_lock_open(&heir, client, "d", 1, NULL, &err), 0);
@@ -372,40 +359,24 @@ static void a_hold_that_ends_with_its_client_is_not_detached(void **state)
     ilk_client_free(client);
 }
 
-static void a_url_of_no_backend_is_refused(void **state)
+TEST(a_url_of_no_backend_is_refused)
 {
     ilk_error err = {0};
     ilk_client *client;
 
-    (void)state;
     assert_int_equal(ilk_client_open(&client, "memories://", NULL, &err),
                      ILK_EINVAL);
 }
 
-int main(void)
+static int register_stores(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_crowd_excludes_each_other),
-        cmocka_unit_test(a_crowd_excludes_each_other_when_replies_are_late),
-        cmocka_unit_test(a_store_that_closes_no_connection_leaves_no_order),
-        cmocka_unit_test(a_crowd_excludes_each_other_when_work_is_reordered),
-        cmocka_unit_test(a_crowd_excludes_each_other_when_work_is_repeated),
-        cmocka_unit_test(a_crowd_excludes_each_other_when_replies_are_lost),
-        cmocka_unit_test(a_cancel_behind_an_unanswered_acquire_follows_it),
-        cmocka_unit_test(an_unconfirmed_release_comes_before_the_next_acquire),
-        cmocka_unit_test(an_idle_gateway_uses_no_processor),
-        cmocka_unit_test(a_child_gets_a_gateway_of_its_own),
-        cmocka_unit_test(a_close_with_work_under_way_ends),
-        cmocka_unit_test(what_is_not_offered_is_refused_when_it_is_opened),
-        cmocka_unit_test(a_hold_that_ends_with_its_client_is_not_detached),
-        cmocka_unit_test(a_url_of_no_backend_is_refused),
-    };
-
     modest = memory_backend;
     modest.scheme = "modest";
     modest.store = "the modest store";
     modest.offers = ILK_OFFER_LOCK;
     ilk__backend_register(&memory_backend);
     ilk__backend_register(&modest);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+AROUND_ALL(register_stores, NULL);

@@ -3,7 +3,7 @@
 #include "gateway_alloc.h"
 #include "memory_backend.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 /* ---- scenes ----------------------------------------------------------------- */
 
@@ -67,39 +67,30 @@ static ilk_status ping(ilk_client *client, ilk_error *err)
 static const gateway_alloc memory = {
     .url = "memory://", .works = take_and_give, .clear = memory_backend_reset};
 
-static void a_pair(void **state)
+TEST(a_pair)
 {
-    (void)state;
     gateway_alloc_run(&memory, take_and_give, 8);
 }
 
-static void a_job(void **state)
+TEST(a_job)
 {
-    (void)state;
     gateway_alloc_run(&memory, push_and_pop, 12);
 }
 
-static void a_wait(void **state)
+TEST(a_wait)
 {
-    (void)state;
     gateway_alloc_run(&memory, wait_for_another, 20);
 }
 
-static void a_ping(void **state)
+TEST(a_ping)
 {
-    (void)state;
     gateway_alloc_run(&memory, ping, 4);
 }
 
-int main(void)
+static int register_stores(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ping),
-        cmocka_unit_test(a_pair),
-        cmocka_unit_test(a_job),
-        cmocka_unit_test(a_wait),
-    };
-
     ilk__backend_register(&memory_backend);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+AROUND_ALL(register_stores, NULL);

@@ -17,22 +17,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static char directory[] = "/tmp/ilk-backends-XXXXXX";
 
-static int make_directory(void **state)
+static int make_directory(void)
 {
-    (void)state;
     return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_directory(void **state)
+static int remove_directory(void)
 {
-    (void)state;
     fixture_remove(directory);
     return 0;
 }
+
+AROUND_ALL(make_directory, remove_directory);
 
 static void write_object(const char *scheme, const char *content)
 {
@@ -74,105 +74,12 @@ static void assert_refused(const char *url, ilk_status status, const char *text)
         fail_msg("\"%s\" is not in: %s", text, err.msg);
 }
 
-static void a_known_scheme_without_an_object_says_what_to_do(void **state)
-{
-    (void)state;
-    assert_refused("etcd://h", ILK_EUNSUPPORTED,
-                   "built without etcd: install libnghttp2-dev and ");
-    assert_refused("ZooKeeper://h", ILK_EUNSUPPORTED,
-                   "built without zookeeper: build again");
-    assert_refused("mysql://h", ILK_EUNSUPPORTED, "INTERLOCK_BACKENDS");
-    assert_refused("etcd+tls://h", ILK_EUNSUPPORTED,
-                   "built without etcd: install libnghttp2-dev and ");
-    assert_refused("mysql://h", ILK_EUNSUPPORTED, "libinterlock-mysql.so");
-    assert_refused("mariadb://h", ILK_EUNSUPPORTED, "libinterlock-mysql.so");
-}
-
-static void a_scheme_that_nobody_knows_is_refused_by_the_parser(void **state)
-{
-    static const char *const urls[] = {
-        "memories://h", "http://h",
-        "://h",         "memory:/h",
-        "me.mory://h",  "memory",
-        "../../x://",   "",
-        "etcd:h",       "averyveryverylongscheme://h",
-        "+memory://h",  "memories+tls://h"};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
-        assert_refused(urls[i], ILK_EINVAL, "URL: it must begin with redis://");
-}
-
-static void an_object_of_another_version_is_refused(void **state)
-{
-    (void)state;
-    assert_refused("older://", ILK_EUNSUPPORTED, "has version 0.0.1, and ");
-    assert_refused("older://", ILK_EUNSUPPORTED, ilk_version());
-}
-
-static void an_object_that_is_none_is_refused(void **state)
-{
-    char path[128];
-
-    (void)state;
-    setenv("INTERLOCK_BACKENDS", directory, 1);
-    write_object("garbage", "no object");
-    assert_refused("garbage://", ILK_EUNSUPPORTED, "cannot load the backend: ");
-    write_object("etcd", "no object");
-    assert_refused("etcd://", ILK_EUNSUPPORTED, "cannot load the backend: ");
-    snprintf(path, sizeof path, "%s/libinterlock-clock.so", directory);
-    assert_int_equal(symlink(ILK_TEST_OBJECTS "/libchaos_clock.so", path), 0);
-    assert_refused("clock://", ILK_EUNSUPPORTED, "is no backend");
-    snprintf(path, sizeof path, "%s/libinterlock-other.so", directory);
-    assert_int_equal(symlink(ILK_TEST_OBJECTS "/libinterlock-memory.so", path),
-                     0);
-    assert_refused("other://", ILK_EUNSUPPORTED, "has no backend for other://");
-    assert_refused("other+tls://", ILK_EUNSUPPORTED,
-                   "has no backend for other+tls://");
-    unsetenv("INTERLOCK_BACKENDS");
-    assert_refused("memory+udp://", ILK_EUNSUPPORTED,
-                   "has no backend for memory+udp://");
-}
-
-static void a_directory_of_backends_belongs_to_its_user(void **state)
-{
-    (void)state;
-    setenv("INTERLOCK_BACKENDS", "/nowhere", 1);
-    assert_refused("etcd://", ILK_EINVAL, "there is no directory /nowhere");
-    setenv("INTERLOCK_BACKENDS", "/dev/null", 1);
-    assert_refused("etcd://", ILK_EINVAL, "there is no directory /dev/null");
-    setenv("INTERLOCK_BACKENDS", directory, 1);
-    assert_int_equal(chmod(directory, 01777), 0); /* sticky is not enough */
-    assert_refused("garbage://", ILK_EINVAL, "other users may write to ");
-    assert_int_equal(chmod(directory, 0700), 0);
-    write_object("garbage", "no object");
-    assert_refused("garbage://", ILK_EUNSUPPORTED, "cannot load the backend: ");
-    unsetenv("INTERLOCK_BACKENDS");
-}
-
-/* Its libmariadb.so has a version that no machine has. */
-static void an_object_whose_client_library_is_missing_names_its_package(
-    void **state)
-{
-    (void)state;
-    setenv("INTERLOCK_BACKENDS", ILK_TEST_OBJECTS "/orphan", 1);
-    assert_refused("mysql://", ILK_EUNSUPPORTED,
-                   "the client library of mysql is missing; on Debian install "
-                   "libmariadb3: ");
-    assert_refused("mariadb://", ILK_EUNSUPPORTED, "libmariadb.so.999");
-    assert_refused("etcd://", ILK_EUNSUPPORTED,
-                   "the client library of etcd is missing; on Debian install "
-                   "libnghttp2-14: ");
-    unsetenv("INTERLOCK_BACKENDS");
-}
-
 /* Found beside the program; a directory that is named comes before. */
-static void it_is_loaded_when_its_url_is_opened(void **state)
+TEST(it_is_loaded_when_its_url_is_opened)
 {
     ilk_error err = {0};
     pid_t child;
 
-    (void)state;
     child = fork_now();
     if (child == 0) {
         demand(!dlopen(ILK_TEST_OBJECTS "/libinterlock-memory.so",
@@ -198,9 +105,8 @@ static void it_is_loaded_when_its_url_is_opened(void **state)
     assert_ends_well(child);
 }
 
-static void an_object_may_have_two_schemes(void **state)
+TEST(an_object_may_have_two_schemes)
 {
-    (void)state;
     for (int first = 0; first < 2; first++) {
         const pid_t child = fork_now();
 
@@ -215,6 +121,93 @@ static void an_object_may_have_two_schemes(void **state)
     }
 }
 
+/* Tests above load in children, those below in this process. */
+
+TEST(a_known_scheme_without_an_object_says_what_to_do)
+{
+    assert_refused("etcd://h", ILK_EUNSUPPORTED,
+                   "built without etcd: install libnghttp2-dev and ");
+    assert_refused("ZooKeeper://h", ILK_EUNSUPPORTED,
+                   "built without zookeeper: build again");
+    assert_refused("mysql://h", ILK_EUNSUPPORTED, "INTERLOCK_BACKENDS");
+    assert_refused("etcd+tls://h", ILK_EUNSUPPORTED,
+                   "built without etcd: install libnghttp2-dev and ");
+    assert_refused("mysql://h", ILK_EUNSUPPORTED, "libinterlock-mysql.so");
+    assert_refused("mariadb://h", ILK_EUNSUPPORTED, "libinterlock-mysql.so");
+}
+
+TEST(a_scheme_that_nobody_knows_is_refused_by_the_parser)
+{
+    static const char *const urls[] = {
+        "memories://h", "http://h",
+        "://h",         "memory:/h",
+        "me.mory://h",  "memory",
+        "../../x://",   "",
+        "etcd:h",       "averyveryverylongscheme://h",
+        "+memory://h",  "memories+tls://h"};
+
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
+        assert_refused(urls[i], ILK_EINVAL, "URL: it must begin with redis://");
+}
+
+TEST(an_object_of_another_version_is_refused)
+{
+    assert_refused("older://", ILK_EUNSUPPORTED, "has version 0.0.1, and ");
+    assert_refused("older://", ILK_EUNSUPPORTED, ilk_version());
+}
+
+TEST(an_object_that_is_none_is_refused)
+{
+    char path[128];
+
+    setenv("INTERLOCK_BACKENDS", directory, 1);
+    write_object("garbage", "no object");
+    assert_refused("garbage://", ILK_EUNSUPPORTED, "cannot load the backend: ");
+    write_object("etcd", "no object");
+    assert_refused("etcd://", ILK_EUNSUPPORTED, "cannot load the backend: ");
+    snprintf(path, sizeof path, "%s/libinterlock-clock.so", directory);
+    assert_int_equal(symlink(ILK_TEST_OBJECTS "/libchaos_clock.so", path), 0);
+    assert_refused("clock://", ILK_EUNSUPPORTED, "is no backend");
+    snprintf(path, sizeof path, "%s/libinterlock-other.so", directory);
+    assert_int_equal(symlink(ILK_TEST_OBJECTS "/libinterlock-memory.so", path),
+                     0);
+    assert_refused("other://", ILK_EUNSUPPORTED, "has no backend for other://");
+    assert_refused("other+tls://", ILK_EUNSUPPORTED,
+                   "has no backend for other+tls://");
+    unsetenv("INTERLOCK_BACKENDS");
+    assert_refused("memory+udp://", ILK_EUNSUPPORTED,
+                   "has no backend for memory+udp://");
+}
+
+TEST(a_directory_of_backends_belongs_to_its_user)
+{
+    setenv("INTERLOCK_BACKENDS", "/nowhere", 1);
+    assert_refused("etcd://", ILK_EINVAL, "there is no directory /nowhere");
+    setenv("INTERLOCK_BACKENDS", "/dev/null", 1);
+    assert_refused("etcd://", ILK_EINVAL, "there is no directory /dev/null");
+    setenv("INTERLOCK_BACKENDS", directory, 1);
+    assert_int_equal(chmod(directory, 01777), 0); /* sticky is not enough */
+    assert_refused("garbage://", ILK_EINVAL, "other users may write to ");
+    assert_int_equal(chmod(directory, 0700), 0);
+    write_object("garbage", "no object");
+    assert_refused("garbage://", ILK_EUNSUPPORTED, "cannot load the backend: ");
+    unsetenv("INTERLOCK_BACKENDS");
+}
+
+/* Its libmariadb.so has a version that no machine has. */
+TEST(an_object_whose_client_library_is_missing_names_its_package)
+{
+    setenv("INTERLOCK_BACKENDS", ILK_TEST_OBJECTS "/orphan", 1);
+    assert_refused("mysql://", ILK_EUNSUPPORTED,
+                   "the client library of mysql is missing; on Debian install "
+                   "libmariadb3: ");
+    assert_refused("mariadb://", ILK_EUNSUPPORTED, "libmariadb.so.999");
+    assert_refused("etcd://", ILK_EUNSUPPORTED,
+                   "the client library of etcd is missing; on Debian install "
+                   "libnghttp2-14: ");
+    unsetenv("INTERLOCK_BACKENDS");
+}
+
 enum { THREADS = 8 };
 
 static void *open_one(void *out)
@@ -223,12 +216,11 @@ static void *open_one(void *out)
     return NULL;
 }
 
-static void threads_may_load_it_at_once(void **state)
+TEST(threads_may_load_it_at_once)
 {
     pthread_t threads[THREADS];
     ilk_status found[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, open_one, &found[i]),
                          0);
@@ -238,11 +230,10 @@ static void threads_may_load_it_at_once(void **state)
     }
 }
 
-static void a_child_of_threads_has_it_as_well(void **state)
+TEST(a_child_of_threads_has_it_as_well)
 {
     pid_t child;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -253,23 +244,4 @@ static void a_child_of_threads_has_it_as_well(void **state)
         _exit(0);
     }
     assert_ends_well(child);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_loaded_when_its_url_is_opened),
-        cmocka_unit_test(an_object_may_have_two_schemes),
-        cmocka_unit_test(
-            an_object_whose_client_library_is_missing_names_its_package),
-        cmocka_unit_test(a_known_scheme_without_an_object_says_what_to_do),
-        cmocka_unit_test(a_scheme_that_nobody_knows_is_refused_by_the_parser),
-        cmocka_unit_test(an_object_of_another_version_is_refused),
-        cmocka_unit_test(an_object_that_is_none_is_refused),
-        cmocka_unit_test(a_directory_of_backends_belongs_to_its_user),
-        cmocka_unit_test(threads_may_load_it_at_once),
-        cmocka_unit_test(a_child_of_threads_has_it_as_well),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -21,18 +21,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { MANY = 2000 };
 
 /* ---- commands and replies ------------------------------------------------- */
 
-static void replies_leave_in_the_order_of_the_commands(void **state)
+TEST(replies_leave_in_the_order_of_the_commands)
 {
     const char *const extend[] = {"token", "30000", "1", NULL};
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://?slow=100&seed=7");
     for (int i = 0; i < 10; i++) {
         wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
@@ -44,12 +43,11 @@ static void replies_leave_in_the_order_of_the_commands(void **state)
 
 /* The connection of an acquire breaks before its reply, and the core sends the
  * cancel over another one. */
-static void a_cancel_on_another_connection_follows_its_acquire(void **state)
+TEST(a_cancel_on_another_connection_follows_its_acquire)
 {
     int first, second;
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://?slow=100&seed=9");
     wire_connect(&self, &first); /* read before the second in each turn */
     wire_connect(&self, &second);
@@ -86,15 +84,13 @@ static void pass_turns(const wire *self)
 
 /* A request without a token, whose connection breaks when the store has it, is sent
  * again over another one. */
-static void a_copy_on_another_connection_is_executed_after_the_first(
-    void **state)
+TEST(a_copy_on_another_connection_is_executed_after_the_first)
 {
     const char *const older[] = {"7", "old", NULL};
     const char *const newer[] = {"7", "new", NULL};
     int first, second;
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://?slow=100&seed=11");
     wire_put(&self, "*1\r\n$8\r\nFLUSHALL\r\n");
     wire_receives(&self, "+OK\r\n");
@@ -117,7 +113,7 @@ static void a_copy_on_another_connection_is_executed_after_the_first(
 
 /* A login that replaces a broken connection kills it: what it had not begun is
  * not executed after the reply. */
-static void a_killed_connection_s_requests_are_dropped(void **state)
+TEST(a_killed_connection_s_requests_are_dropped)
 {
     const char *const extend[] = {"token", "30000", "1", NULL};
     const char *const acquire[] = {"token", "30000", "test", "0",
@@ -127,7 +123,6 @@ static void a_killed_connection_s_requests_are_dropped(void **state)
     long before, executed;
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://?slow=100&seed=10");
     wire_connect(&self, &first);
     wire_connect(&self, &second);
@@ -148,12 +143,11 @@ static void a_killed_connection_s_requests_are_dropped(void **state)
     wire_close(&self);
 }
 
-static void commands_may_come_byte_by_byte(void **state)
+TEST(commands_may_come_byte_by_byte)
 {
     static const char ping[] = "*1\r\n$4\r\nPING\r\n";
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://");
     for (const char *c = ping; *c; c++)
         assert_int_equal(send(self.fd, c, 1, 0), 1);
@@ -162,13 +156,12 @@ static void commands_may_come_byte_by_byte(void **state)
 }
 
 /* What the core never sends closes the connection, and nothing else. */
-static void other_bytes_close_the_connection(void **state)
+TEST(other_bytes_close_the_connection)
 {
     static const char *const texts[] = {
         "hello\r\n", "+OK\r\n",       "*1\r\n:5\r\n",       "*0\r\n",
         "*-5\r\n",   "*1\r\n$-1\r\n", "*9999999\r\n$1\r\n", "$99999999999\r\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         wire self;
         int other;
@@ -185,11 +178,10 @@ static void other_bytes_close_the_connection(void **state)
     }
 }
 
-static void a_script_of_others_is_refused(void **state)
+TEST(a_script_of_others_is_refused)
 {
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://");
     wire_put(&self, "*4\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n$1\r\n1"
                     "\r\n");
@@ -197,12 +189,11 @@ static void a_script_of_others_is_refused(void **state)
     wire_close(&self);
 }
 
-static void a_call_with_a_wrong_number_of_keys_is_refused(void **state)
+TEST(a_call_with_a_wrong_number_of_keys_is_refused)
 {
     wire self;
     char text[256];
 
-    (void)state;
     wire_open(&self, "memory://");
     snprintf(text, sizeof text,
              "*5\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\n1"
@@ -215,13 +206,12 @@ static void a_call_with_a_wrong_number_of_keys_is_refused(void **state)
 
 /* A server executes the commands that were sent before the connection ends. These
  * are several times as long as one read. */
-static void commands_sent_before_the_close_are_executed(void **state)
+TEST(commands_sent_before_the_close_are_executed)
 {
     const char *const extend[] = {"token", "30000", "1", NULL};
     long before = memory_backend_executed();
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://");
     for (int i = 0; i < MANY; i++)
         wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
@@ -391,13 +381,11 @@ static void receive_extended(const wire *self, int count)
 }
 
 /* The store keeps the order itself, so that nobody waits for a reply. */
-static void where_the_store_keeps_the_order_requests_are_called_at_once(
-    void **state)
+TEST(where_the_store_keeps_the_order_requests_are_called_at_once)
 {
     enum { COUNT = 20 };
     wire self;
 
-    (void)state;
     wire_open(&self, "held://");
     put_extends(&self, COUNT);
     await_called(COUNT);
@@ -408,13 +396,12 @@ static void where_the_store_keeps_the_order_requests_are_called_at_once(
     wire_close(&self);
 }
 
-static void even_there_a_token_s_requests_come_one_after_another(void **state)
+TEST(even_there_a_token_s_requests_come_one_after_another)
 {
     const char *const extend[] = {"token", "30000", "1", NULL};
     const char *const other[] = {"other", "30000", "1", NULL};
     wire self;
 
-    (void)state;
     wire_open(&self, "held://");
     wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
     wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
@@ -429,13 +416,12 @@ static void even_there_a_token_s_requests_come_one_after_another(void **state)
     wire_close(&self);
 }
 
-static void members_of_a_group_wait_for_their_own_requests_only(void **state)
+TEST(members_of_a_group_wait_for_their_own_requests_only)
 {
     const char *const one[] = {"one", "token", "30000", "1", NULL};
     const char *const two[] = {"two", "other", "30000", "1", NULL};
     wire self;
 
-    (void)state;
     held_backend.keeps_order = 0;
     wire_open(&self, "held://");
     wire_call(self.fd, ILK__SCRIPT_GROUP_RENEW, 6, one);
@@ -454,12 +440,11 @@ static void members_of_a_group_wait_for_their_own_requests_only(void **state)
 
 /* ---- limits ---------------------------------------------------------------- */
 
-static void more_requests_are_read_when_there_is_room(void **state)
+TEST(more_requests_are_read_when_there_is_room)
 {
     enum { MOST = 4096, COUNT = MOST + 100 }; /* a socket holds 100 */
     wire self;
 
-    (void)state;
     wire_open(&self, "held://");
     put_extends(&self, COUNT);
     await_called(MOST);
@@ -471,14 +456,13 @@ static void more_requests_are_read_when_there_is_room(void **state)
     wire_close(&self);
 }
 
-static void a_connection_too_many_is_refused(void **state)
+TEST(a_connection_too_many_is_refused)
 {
     enum { MOST = 128 };
     int fds[MOST], one;
     ilk_error err = {0};
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://");
     for (int i = 1; i < MOST; i++)
         wire_connect(&self, &fds[i]);
@@ -497,13 +481,12 @@ static void a_connection_too_many_is_refused(void **state)
     wire_close(&self);
 }
 
-static void a_command_may_be_longer_than_a_reply(void **state)
+TEST(a_command_may_be_longer_than_a_reply)
 {
     enum { LEN = ILK__REPLY_BYTES + 1000 };
     char head[64], *text = malloc(LEN + 2);
     wire self;
 
-    (void)state;
     assert_non_null(text);
     memset(text, 'x', LEN);
     memcpy(text + LEN, "\r\n", 2);
@@ -545,14 +528,13 @@ static size_t put_pings(const wire *self, size_t most)
 }
 
 /* No reply is lost, and what is unsent stays below a bound. */
-static void a_client_that_reads_nothing_is_not_read_any_more(void **state)
+TEST(a_client_that_reads_nothing_is_not_read_any_more)
 {
     enum { MOST = 64 * 1024 * 1024, LEAST = 1024 * 1024, PING = 14, PONG = 7 };
     static char got[64 * 1024];
     size_t sent, expected, received = 0;
     wire self;
 
-    (void)state;
     wire_open(&self, "memory://");
     sent = put_pings(&self, MOST);
     assert_in_range(sent, LEAST, MOST / 4);
@@ -570,7 +552,7 @@ static void a_client_that_reads_nothing_is_not_read_any_more(void **state)
     wire_close(&self);
 }
 
-static void a_subscriber_that_reads_nothing_is_closed(void **state)
+TEST(a_subscriber_that_reads_nothing_is_closed)
 {
     static char got[64 * 1024];
     size_t received = 0;
@@ -578,7 +560,6 @@ static void a_subscriber_that_reads_nothing_is_closed(void **state)
     int other;
     wire self;
 
-    (void)state;
     wire_open(&self, "held://");
     wire_connect(&self, &other);
     held.published = 1024 * 1024;
@@ -601,11 +582,10 @@ static void a_subscriber_that_reads_nothing_is_closed(void **state)
 
 /* ---- messages --------------------------------------------------------------- */
 
-static void a_message_comes_after_the_confirmation(void **state)
+TEST(a_message_comes_after_the_confirmation)
 {
     wire self;
 
-    (void)state;
     wire_open(&self, "held://");
     held.published = 1;
     release(&self); /* replies come in the turn after the call */
@@ -666,11 +646,10 @@ static void close_all_and_use_the_numbers(void)
     _exit(0);
 }
 
-static void descriptors_of_the_program_are_not_closed(void **state)
+TEST(descriptors_of_the_program_are_not_closed)
 {
     pid_t child;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -682,33 +661,11 @@ static void descriptors_of_the_program_are_not_closed(void **state)
     assert_ends_well(child);
 }
 
-int main(void)
+static int register_stores(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replies_leave_in_the_order_of_the_commands),
-        cmocka_unit_test(a_cancel_on_another_connection_follows_its_acquire),
-        cmocka_unit_test(
-            a_copy_on_another_connection_is_executed_after_the_first),
-        cmocka_unit_test(a_killed_connection_s_requests_are_dropped),
-        cmocka_unit_test(commands_may_come_byte_by_byte),
-        cmocka_unit_test(other_bytes_close_the_connection),
-        cmocka_unit_test(a_script_of_others_is_refused),
-        cmocka_unit_test(a_call_with_a_wrong_number_of_keys_is_refused),
-        cmocka_unit_test(commands_sent_before_the_close_are_executed),
-        cmocka_unit_test(
-            where_the_store_keeps_the_order_requests_are_called_at_once),
-        cmocka_unit_test(even_there_a_token_s_requests_come_one_after_another),
-        cmocka_unit_test(members_of_a_group_wait_for_their_own_requests_only),
-        cmocka_unit_test(more_requests_are_read_when_there_is_room),
-        cmocka_unit_test(a_connection_too_many_is_refused),
-        cmocka_unit_test(a_command_may_be_longer_than_a_reply),
-        cmocka_unit_test(a_client_that_reads_nothing_is_not_read_any_more),
-        cmocka_unit_test(a_subscriber_that_reads_nothing_is_closed),
-        cmocka_unit_test(a_message_comes_after_the_confirmation),
-        cmocka_unit_test(descriptors_of_the_program_are_not_closed),
-    };
-
     ilk__backend_register(&memory_backend);
     ilk__backend_register(&held_backend);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+AROUND_ALL(register_stores, NULL);

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 void wire_connect(wire *self, int *out_fd)
 {

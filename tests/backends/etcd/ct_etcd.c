@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+AROUND_ALL(etcd_setup, etcd_teardown);
+
 enum { TTL_MS = 20000, MANY = 1000 };
 
 static ilk_error err;
@@ -81,7 +83,7 @@ static const char *keys(const char *prefix)
 
 /* ---- keys ---------------------------------------------------------------- */
 
-static void a_client_warns_once_of_a_version_that_ends_leases(void **state)
+TEST(a_client_warns_once_of_a_version_that_ends_leases)
 {
     const char *version = strstr(ctl(10, "endpoint status"), ", 3.");
     const int is_faulty = version
@@ -89,7 +91,6 @@ static void a_client_warns_once_of_a_version_that_ends_leases(void **state)
                               || !strncmp(version, ", 3.5.1,", 8));
     ilk_client *client;
 
-    (void)state;
     atomic_store(&warnings, 0);
     assert_status(
         ILK_OK, ilk_log_set_callback(count_warning, NULL, ILK_LOG_WARN, &err));
@@ -106,14 +107,13 @@ static void a_client_warns_once_of_a_version_that_ends_leases(void **state)
     assert_int_equal(is_faulty, atomic_load(&warnings));
 }
 
-static void names_with_slashes_are_names_of_their_own(void **state)
+TEST(names_with_slashes_are_names_of_their_own)
 {
     static const char *const names[] = {"s", "s/", "s//", "s/b", "s/b/", "/s"};
     enum { NAMES = sizeof names / sizeof names[0] };
     ilk_client *client = open_etcd(), *other = open_etcd();
     ilk_lock *mine[NAMES], *theirs[NAMES];
 
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         mine[i] = open_lock_with(client, names[i], TTL_MS, 0);
         theirs[i] = open_lock_with(other, names[i], TTL_MS, 0);
@@ -134,7 +134,7 @@ static void names_with_slashes_are_names_of_their_own(void **state)
 }
 
 /* Shapes that are no contender's, and those that are. */
-static void only_exact_shapes_contend(void **state)
+TEST(only_exact_shapes_contend)
 {
     static const char *const strange[] = {
         "shape/b/1a",  "shape/",       "shape/xyz",     "shape/1a-q1",
@@ -145,7 +145,6 @@ static void only_exact_shapes_contend(void **state)
     pair p = open_pair("shape", TTL_MS);
     taker waiter;
 
-    (void)state;
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
         (void)ctl(5, "put %s v", strange[i]);
     assert_status(ILK_OK, ilk_lock_acquire(p.mine, 0, &err));
@@ -171,14 +170,13 @@ static void only_exact_shapes_contend(void **state)
 
 /* etcd visits deleted keys until it is compacted, so there must not be one for each
  * acquisition. */
-static void a_key_is_used_again(void **state)
+TEST(a_key_is_used_again)
 {
     pair p = open_pair("again", TTL_MS);
     ilk_lock *second = open_lock_with(p.client, "again", TTL_MS, 0);
     const char *found;
     taker waiter;
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         take(p.mine);
         give(p.mine);
@@ -200,13 +198,12 @@ static void a_key_is_used_again(void **state)
     close_pair(&p);
 }
 
-static void a_lock_and_an_election_of_one_name_are_two(void **state)
+TEST(a_lock_and_an_election_of_one_name_are_two)
 {
     ilk_client *client = open_etcd();
     ilk_lock *lock = open_lock_with(client, "both", TTL_MS, 0);
     ilk_election *election = NULL;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_election_open(&election, client, "both", 4, NULL, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -218,13 +215,12 @@ static void a_lock_and_an_election_of_one_name_are_two(void **state)
     ilk_client_free(client);
 }
 
-static void readers_share_and_a_writer_comes_in_its_turn(void **state)
+TEST(readers_share_and_a_writer_comes_in_its_turn)
 {
     ilk_client *client = open_etcd(), *other = open_etcd();
     ilk_lock *readers[3] = {NULL}, *writer = NULL;
     taker writing, reading;
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_status(ILK_OK,
                       ilk_rwlock_read_open(&readers[i], i == 1 ? other : client,
@@ -255,7 +251,7 @@ static void readers_share_and_a_writer_comes_in_its_turn(void **state)
 }
 
 /* More than a transaction deletes; the writer that waits behind them is not broken. */
-static void a_break_ends_many_readers_and_nobody_else(void **state)
+TEST(a_break_ends_many_readers_and_nobody_else)
 {
     enum { READERS = 560 };
     ilk_client *client = open_etcd(), *other = open_etcd();
@@ -263,7 +259,6 @@ static void a_break_ends_many_readers_and_nobody_else(void **state)
     ilk_lock *writer = NULL;
     taker writing;
 
-    (void)state;
     for (int i = 0; i < READERS; i++) {
         assert_status(ILK_OK, ilk_rwlock_read_open(&readers[i], client,
                                                    "readers", 7, NULL, &err));
@@ -297,14 +292,13 @@ static ilk_semaphore *open_permit(ilk_client *client, int limit)
     return one;
 }
 
-static void a_limit_is_agreed_and_can_be_raised(void **state)
+TEST(a_limit_is_agreed_and_can_be_raised)
 {
     ilk_client *client = open_etcd(), *other = open_etcd();
     ilk_semaphore *one = open_permit(client, 1), *two = open_permit(other, 1),
                   *differs = open_permit(other, 3);
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(differs, 0, &err));
     assert_status(ILK_EBUSY, ilk_semaphore_acquire(two, 0, &err));
@@ -341,7 +335,7 @@ static pid_t begin_foreign_lock(const char *name, char file[64])
                      name, file);
 }
 
-static void etcdctl_lock_excludes_us_and_we_it(void **state)
+TEST(etcdctl_lock_excludes_us_and_we_it)
 {
     ilk_client *client = open_etcd();
     ilk_lock *lock = open_lock_with(client, "orders", TTL_MS, 0);
@@ -349,7 +343,6 @@ static void etcdctl_lock_excludes_us_and_we_it(void **state)
     pid_t holder = begin_foreign_lock("orders", file);
     taker waiter;
 
-    (void)state;
     await_keys("orders/", 1);
     assert_status(ILK_EBUSY, ilk_lock_acquire(lock, 0, &err));
     start_taker(&waiter, lock, patience(10000));
@@ -366,7 +359,7 @@ static void etcdctl_lock_excludes_us_and_we_it(void **state)
 }
 
 /* Its key looks the same as that of an election of the name. */
-static void a_foreign_lock_counts_for_a_lock_and_for_an_election(void **state)
+TEST(a_foreign_lock_counts_for_a_lock_and_for_an_election)
 {
     ilk_client *client = open_etcd();
     ilk_lock *lock = open_lock_with(client, "twice", TTL_MS, 0);
@@ -374,7 +367,6 @@ static void a_foreign_lock_counts_for_a_lock_and_for_an_election(void **state)
     char file[64];
     pid_t holder = begin_foreign_lock("twice", file);
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_election_open(&election, client, "twice", 5, NULL, &err));
     await_keys("twice/", 1);
@@ -395,14 +387,13 @@ static void a_foreign_lock_counts_for_a_lock_and_for_an_election(void **state)
     ilk_client_free(client);
 }
 
-static void etcdctl_elect_excludes_us_and_we_it(void **state)
+TEST(etcdctl_elect_excludes_us_and_we_it)
 {
     ilk_client *client = open_etcd();
     ilk_election *election = NULL;
     ilk_election_opts opts;
     pid_t leader = begin_ctl("elect boss theirs");
 
-    (void)state;
     ilk_election_opts_init(&opts, sizeof opts);
     opts.value = "ours";
     opts.value_len = 4;
@@ -425,14 +416,13 @@ static void etcdctl_elect_excludes_us_and_we_it(void **state)
 
 /* ---- leases -------------------------------------------------------------- */
 
-static void a_larger_extend_moves_the_hold_to_another_lease(void **state)
+TEST(a_larger_extend_moves_the_hold_to_another_lease)
 {
     pair p = open_pair("move", TTL_MS);
     ilk_lock *lock = open_lock_with(p.client, "move", 2000, ILK_LOCK_NO_RENEW);
     char before[CTL_TEXT];
     int64_t fence;
 
-    (void)state;
     take(lock);
     fence = ilk_lock_fence(lock);
     snprintf(before, sizeof before, "%s",
@@ -450,11 +440,10 @@ static void a_larger_extend_moves_the_hold_to_another_lease(void **state)
 }
 
 /* The grant of the new lease, and a read of the key, are answered in any order. */
-static void a_hold_always_has_a_lease(void **state)
+TEST(a_hold_always_has_a_lease)
 {
     ilk_client *client = open_etcd();
 
-    (void)state;
     for (int i = 0; i < 12; i++) {
         ilk_lock *lock =
             open_lock_with(client, "always", 2000, ILK_LOCK_NO_RENEW);
@@ -469,13 +458,12 @@ static void a_hold_always_has_a_lease(void **state)
     ilk_client_free(client);
 }
 
-static void a_hold_ends_in_time_without_renewal(void **state)
+TEST(a_hold_ends_in_time_without_renewal)
 {
     pair p = open_pair("short", TTL_MS);
     ilk_lock *lock = open_lock_with(p.client, "short", 1200, ILK_LOCK_NO_RENEW);
     taker waiter;
 
-    (void)state;
     take(lock);
     start_taker(&waiter, p.theirs, patience(10000));
     assert_took(ILK_OK, &waiter);
@@ -486,12 +474,11 @@ static void a_hold_ends_in_time_without_renewal(void **state)
     close_pair(&p);
 }
 
-static void a_key_that_an_operator_deletes_is_a_loss(void **state)
+TEST(a_key_that_an_operator_deletes_is_a_loss)
 {
     pair p = open_pair("gone", TTL_MS);
     taker waiter;
 
-    (void)state;
     take(p.mine);
     start_taker(&waiter, p.theirs, patience(10000));
     await_keys("gone/", 2);
@@ -505,12 +492,11 @@ static void a_key_that_an_operator_deletes_is_a_loss(void **state)
     close_pair(&p);
 }
 
-static void a_lease_that_ends_while_waiting_costs_the_place_only(void **state)
+TEST(a_lease_that_ends_while_waiting_costs_the_place_only)
 {
     pair p = open_pair("revoked", TTL_MS);
     taker waiter;
 
-    (void)state;
     take(p.mine);
     start_taker(&waiter, p.theirs, patience(20000));
     await_keys("revoked/", 2);
@@ -529,11 +515,10 @@ static void a_lease_that_ends_while_waiting_costs_the_place_only(void **state)
     close_pair(&p);
 }
 
-static void a_lease_that_ends_while_holding_is_a_loss(void **state)
+TEST(a_lease_that_ends_while_holding_is_a_loss)
 {
     pair p = open_pair("expired", TTL_MS);
 
-    (void)state;
     take(p.mine);
     (void)ctl(5,
               "get expired/ --prefix --keys-only | sed -n "
@@ -547,13 +532,12 @@ static void a_lease_that_ends_while_holding_is_a_loss(void **state)
     close_pair(&p);
 }
 
-static void compaction_disturbs_no_wait(void **state)
+TEST(compaction_disturbs_no_wait)
 {
     pair p = open_pair("compact", TTL_MS);
     taker waiter;
     int64_t revision;
 
-    (void)state;
     take(p.mine);
     start_taker(&waiter, p.theirs, patience(10000));
     await_keys("compact/", 2);
@@ -572,12 +556,11 @@ static void compaction_disturbs_no_wait(void **state)
 
 /* ---- servers ------------------------------------------------------------- */
 
-static void a_server_that_stands_still_loses_nothing(void **state)
+TEST(a_server_that_stands_still_loses_nothing)
 {
     pair p = open_pair("frozen", TTL_MS);
     taker waiter;
 
-    (void)state;
     take(p.mine);
     start_taker(&waiter, p.theirs, patience(30000));
     await_keys("frozen/", 2);
@@ -593,13 +576,12 @@ static void a_server_that_stands_still_loses_nothing(void **state)
 }
 
 /* Longer than leases: the hold may be lost, and the place, but not the wait. */
-static void a_server_may_stand_still_longer_than_leases_last(void **state)
+TEST(a_server_may_stand_still_longer_than_leases_last)
 {
     pair p = open_pair("long", 2000);
     taker waiter;
     ilk_status st;
 
-    (void)state;
     take(p.mine);
     start_taker(&waiter, p.theirs, patience(30000));
     await_keys("long/", 2);
@@ -616,13 +598,12 @@ static void a_server_may_stand_still_longer_than_leases_last(void **state)
     close_pair(&p);
 }
 
-static void a_server_that_is_killed_and_comes_back_loses_nothing(void **state)
+TEST(a_server_that_is_killed_and_comes_back_loses_nothing)
 {
     pair p = open_pair("killed", TTL_MS);
     int64_t fence;
     taker waiter;
 
-    (void)state;
     take(p.mine);
     fence = ilk_lock_fence(p.mine);
     start_taker(&waiter, p.theirs, patience(30000));
@@ -642,12 +623,11 @@ static void a_server_that_is_killed_and_comes_back_loses_nothing(void **state)
 }
 
 /* The server stops with the join in its hands, and executes it afterwards. */
-static void a_join_without_an_answer_leaves_nothing_behind(void **state)
+TEST(a_join_without_an_answer_leaves_nothing_behind)
 {
     pair p = open_pair("late", TTL_MS);
     ilk_status st;
 
-    (void)state;
     take(p.mine); /* both have connections and leases */
     give(p.mine);
     take(p.theirs);
@@ -665,14 +645,13 @@ static void a_join_without_an_answer_leaves_nothing_behind(void **state)
 }
 
 /* Its answer does not come in time, so its outcome is unknown to the client. */
-static void a_join_that_is_executed_late_ends_as_well(void **state)
+TEST(a_join_that_is_executed_late_ends_as_well)
 {
     ilk_client *client, *other = open_etcd();
     ilk_lock *mine, *theirs = open_lock_with(other, "void", TTL_MS, 0);
     char url[96];
     ilk_status st;
 
-    (void)state;
     snprintf(url, sizeof url, "etcd://127.0.0.1:%d?reply_timeout_ms=400",
              etcd.port);
     client = open_client_at(url);
@@ -715,14 +694,13 @@ static ilk_member *open_member(ilk_client *client, const char *name,
 }
 
 /* The lease that it names was revoked by the leave. */
-static void a_member_that_joins_after_its_leave_is_refused(void **state)
+TEST(a_member_that_joins_after_its_leave_is_refused)
 {
     etcd_relay *relay = etcd_relay_start(etcd.port);
     ilk_client *client;
     ilk_member *member;
     char url[96];
 
-    (void)state;
     assert_non_null(relay);
     snprintf(url, sizeof url, "etcd://127.0.0.1:%d?reply_timeout_ms=400",
              etcd_relay_port(relay));
@@ -769,7 +747,7 @@ static int joins_late(taker *waiter, ilk_lock *lock, ilk_lock *another)
 }
 
 /* A void key stands for the first place, so the second one has another key. */
-static void a_place_lost_after_a_late_join_is_taken_again(void **state)
+TEST(a_place_lost_after_a_late_join_is_taken_again)
 {
     ilk_client *client, *other = open_etcd();
     ilk_lock *mine, *another,
@@ -777,7 +755,6 @@ static void a_place_lost_after_a_late_join_is_taken_again(void **state)
     char url[96], key[256];
     taker waiter;
 
-    (void)state;
     snprintf(url, sizeof url, "etcd://127.0.0.1:%d?reply_timeout_ms=400",
              etcd.port);
     client = open_client_at(url);
@@ -824,7 +801,7 @@ static void extend_soon(ilk_lock *lock, int64_t ttl_ms)
  * extended as if it had never been sent; then it comes, while the longer lease, which
  * nobody keeps alive, lasts. The hold outlives that lease by seconds, in which the
  * key must be there. */
-static void a_move_that_is_executed_late_takes_no_hold_away(void **state)
+TEST(a_move_that_is_executed_late_takes_no_hold_away)
 {
     enum { HOLD_MS = 6000, LONGER_MS = 7000, COMES_MS = 5000 };
     etcd_relay *relay = etcd_relay_start(etcd.port);
@@ -833,7 +810,6 @@ static void a_move_that_is_executed_late_takes_no_hold_away(void **state)
     int64_t began;
     char url[96];
 
-    (void)state;
     /* One attempt: a second one would move the key by another connection. */
     snprintf(url, sizeof url,
              "etcd://127.0.0.1:%d?reply_timeout_ms=400&outage=0",
@@ -869,7 +845,7 @@ static void a_move_that_is_executed_late_takes_no_hold_away(void **state)
     etcd_relay_stop(relay);
 }
 
-static void a_leader_may_move_and_end(void **state)
+TEST(a_leader_may_move_and_end)
 {
     etcd_cluster cluster;
     ilk_client *client, *other;
@@ -877,7 +853,6 @@ static void a_leader_may_move_and_end(void **state)
     taker waiter;
     int leader;
 
-    (void)state;
     start_cluster(&cluster);
     leader = find_leader(&cluster);
     client = open_client_at(cluster.url);
@@ -910,12 +885,11 @@ static void a_leader_may_move_and_end(void **state)
 /* ---- memory -------------------------------------------------------------- */
 
 /* Errors are reported, and the hold of no failed acquire stays. */
-static void without_memory_no_hold_stays(void **state)
+TEST(without_memory_no_hold_stays)
 {
     pair p = open_pair("memory", TTL_MS);
     int failed = 0;
 
-    (void)state;
     take(p.mine);
     give(p.mine);
     for (long n = 1; n <= 40; n++) {
@@ -987,7 +961,7 @@ static int give_granted(ilk_op **ops, ilk_lock **locks, int64_t *fence)
     return count;
 }
 
-static void many_waits_need_no_more_connections(void **state)
+TEST(many_waits_need_no_more_connections)
 {
     ilk_client *client = open_etcd();
     ilk_lock *holder = open_lock_with(client, "many", TTL_MS, 0);
@@ -997,7 +971,6 @@ static void many_waits_need_no_more_connections(void **state)
     int64_t fence = 0;
     int sockets = 0;
 
-    (void)state;
     take(holder);
     for (int i = 0; i < MANY; i++) {
         locks[i] = open_lock_with(client, "many", TTL_MS, 0);
@@ -1020,43 +993,4 @@ static void many_waits_need_no_more_connections(void **state)
         ilk_lock_free(locks[i]);
     ilk_lock_free(holder);
     ilk_client_free(client);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_warns_once_of_a_version_that_ends_leases),
-        cmocka_unit_test(names_with_slashes_are_names_of_their_own),
-        cmocka_unit_test(only_exact_shapes_contend),
-        cmocka_unit_test(a_key_is_used_again),
-        cmocka_unit_test(a_lock_and_an_election_of_one_name_are_two),
-        cmocka_unit_test(readers_share_and_a_writer_comes_in_its_turn),
-        cmocka_unit_test(a_break_ends_many_readers_and_nobody_else),
-        cmocka_unit_test(a_limit_is_agreed_and_can_be_raised),
-        cmocka_unit_test(etcdctl_lock_excludes_us_and_we_it),
-        cmocka_unit_test(a_foreign_lock_counts_for_a_lock_and_for_an_election),
-        cmocka_unit_test(etcdctl_elect_excludes_us_and_we_it),
-        cmocka_unit_test(a_larger_extend_moves_the_hold_to_another_lease),
-        cmocka_unit_test(a_hold_always_has_a_lease),
-        cmocka_unit_test(a_hold_ends_in_time_without_renewal),
-        cmocka_unit_test(a_key_that_an_operator_deletes_is_a_loss),
-        cmocka_unit_test(a_lease_that_ends_while_waiting_costs_the_place_only),
-        cmocka_unit_test(a_lease_that_ends_while_holding_is_a_loss),
-        cmocka_unit_test(compaction_disturbs_no_wait),
-        cmocka_unit_test(a_server_that_stands_still_loses_nothing),
-        cmocka_unit_test(a_server_may_stand_still_longer_than_leases_last),
-        cmocka_unit_test(a_server_that_is_killed_and_comes_back_loses_nothing),
-        cmocka_unit_test(a_join_without_an_answer_leaves_nothing_behind),
-        cmocka_unit_test(a_join_that_is_executed_late_ends_as_well),
-        cmocka_unit_test(a_member_that_joins_after_its_leave_is_refused),
-        cmocka_unit_test(a_place_lost_after_a_late_join_is_taken_again),
-        cmocka_unit_test(a_move_that_is_executed_late_takes_no_hold_away),
-        cmocka_unit_test(a_leader_may_move_and_end),
-        cmocka_unit_test(without_memory_no_hold_stays),
-        cmocka_unit_test(many_waits_need_no_more_connections),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, etcd_setup, etcd_teardown);
 }

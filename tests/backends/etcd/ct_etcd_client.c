@@ -3,11 +3,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "certs.h"
-#include "cmocka_all.h"
 #include "etcd_client.h"
 #include "etcd_server.h"
 #include "gateway/backend.h"
 #include "peer.h"
+#include "test.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -56,20 +56,39 @@ static const char *here(void)
     return text;
 }
 
-static int close_client(void **state)
+static int start_server(void)
 {
-    (void)state;
+    int status = etcd_server_start(&server, NULL);
+
+    if (status == ETCD_SERVER_SKIP)
+        exit(ETCD_SERVER_SKIP);
+    ilk__url_add_backend("etcd", &plain);
+    ilk__url_add_backend("etcd+tls", &with_tls);
+    return status;
+}
+
+static int stop_server(void)
+{
+    etcd_server_stop(&server);
+    return 0;
+}
+
+AROUND_ALL(start_server, stop_server);
+
+static int close_client(void)
+{
     ilk__etcd_close(client);
     client = NULL;
     return 0;
 }
 
-static int open_here(void **state)
+static int open_here(void)
 {
-    (void)state;
     open_at("", here(), "");
     return 0;
 }
+
+AROUND_EACH(open_here, close_client);
 
 static void turn(int64_t until)
 {
@@ -254,7 +273,7 @@ static ilk__etcd_watch *watch(seen *to, const char *key, const char *end)
 
 /* ---- transactions ------------------------------------------------------------- */
 
-static void a_transaction_takes_a_branch(void **state)
+TEST(a_transaction_takes_a_branch)
 {
     ilk__etcd_compare absent = {.target = ILK__ETCD_CREATE_REVISION,
                                 .key = span("txn/a")};
@@ -269,7 +288,6 @@ static void a_transaction_takes_a_branch(void **state)
                          .else_count = 1};
     result got = {.count = 0};
 
-    (void)state;
     ilk__etcd_commit(client, &txn, 0, note, &got);
     assert_int_equal(got.count, 0); /* never from within the call */
     await(&got.count, 1);
@@ -301,11 +319,10 @@ static int compare(ilk__etcd_compare compared)
     return got.answer.succeeded;
 }
 
-static void each_comparison_holds_and_fails(void **state)
+TEST(each_comparison_holds_and_fails)
 {
     int64_t lease = grant(60), first, second;
 
-    (void)state;
     first = do_op(put_op("cmp/a", "x", lease))->answer.revision;
     second = do_op(put_op("cmp/a", "y", lease))->answer.revision;
     for (int is_off = 0; is_off < 2; is_off++) {
@@ -345,13 +362,12 @@ static void each_comparison_holds_and_fails(void **state)
         0);
 }
 
-static void ranges_are_sorted_limited_and_bounded(void **state)
+TEST(ranges_are_sorted_limited_and_bounded)
 {
     ilk__etcd_op op = range_op("sort/", "sort0");
     int64_t second;
     result *got;
 
-    (void)state;
     do_op(put_op("sort/c", "1", 0));
     second = do_op(put_op("sort/a", "2", 0))->answer.revision;
     do_op(put_op("sort/b", "3", 0));
@@ -380,12 +396,11 @@ static void ranges_are_sorted_limited_and_bounded(void **state)
     assert_int_equal(got->ops[0].kv_count, 0);
 }
 
-static void keys_are_deleted_and_the_former_ones_known(void **state)
+TEST(keys_are_deleted_and_the_former_ones_known)
 {
     ilk__etcd_op op = delete_op("del/", "del0");
     result *got;
 
-    (void)state;
     do_op(put_op("del/a", "1", 0));
     do_op(put_op("del/b", "2", 0));
     op.with_previous = 1;
@@ -401,14 +416,13 @@ static void keys_are_deleted_and_the_former_ones_known(void **state)
     assert_string_equal(do_op(op)->keys, "del/a=3 ");
 }
 
-static void a_value_of_megabytes_comes_and_one_too_long_does_not(void **state)
+TEST(a_value_of_megabytes_comes_and_one_too_long_does_not)
 {
     enum { PART = 1 << 20, PARTS = 9 };
     char *value = malloc(PART + 1), key[32];
     ilk__etcd_op op;
     result got;
 
-    (void)state;
     memset(value, 'v', PART);
     value[PART] = '\0';
     for (int i = 0; i < PARTS; i++) {
@@ -446,13 +460,12 @@ static void a_value_of_megabytes_comes_and_one_too_long_does_not(void **state)
     free(value);
 }
 
-static void a_thousand_calls_at_once(void **state)
+TEST(a_thousand_calls_at_once)
 {
     enum { CALLS = 1000 };
     static result got[CALLS];
     char key[32];
 
-    (void)state;
     for (int i = 0; i < CALLS; i++) {
         ilk__etcd_op op;
 
@@ -471,11 +484,10 @@ static void a_thousand_calls_at_once(void **state)
     assert_int_equal(do_op(range_op("many/", "many0"))->ops[0].count, CALLS);
 }
 
-static void the_server_says_its_version_and_leader(void **state)
+TEST(the_server_says_its_version_and_leader)
 {
     result got = {.count = 0};
 
-    (void)state;
     ilk__etcd_ask_status(client, 0, note, &got);
     await(&got.count, 1);
     assert_int_equal(got.answer.status, ILK_OK);
@@ -486,14 +498,13 @@ static void the_server_says_its_version_and_leader(void **state)
 
 /* ---- leases --------------------------------------------------------------------- */
 
-static void a_lease_expires_with_its_keys(void **state)
+TEST(a_lease_expires_with_its_keys)
 {
     int64_t lease = grant(1);
     ilk__etcd_watch *made;
     result got = {.count = 0};
     seen events;
 
-    (void)state;
     do_op(put_op("lease/a", "1", lease));
     made = watch(&events, "lease/a", "");
     await(&events.created, 1);
@@ -516,13 +527,12 @@ static void a_lease_expires_with_its_keys(void **state)
     assert_false(got.answer.may_have_run);
 }
 
-static void a_lease_that_is_kept_alive_stays(void **state)
+TEST(a_lease_that_is_kept_alive_stays)
 {
     int64_t lease = grant(2), other = grant(60), deadline = ilk__deadline(5000),
             count = 0;
     result same[3] = {{.count = 0}}, got = {.count = 0};
 
-    (void)state;
     do_op(put_op("keep/a", "1", lease));
     while (ilk__now_ms() < deadline) {
         ilk__etcd_status before, after;
@@ -554,14 +564,13 @@ static void a_lease_that_is_kept_alive_stays(void **state)
 
 /* ---- watches -------------------------------------------------------------------- */
 
-static void a_watch_begins_now_and_sees_the_delete(void **state)
+TEST(a_watch_begins_now_and_sees_the_delete)
 {
     int64_t revision = do_op(put_op("watch/a", "1", 0))->answer.revision;
     seen events, others;
     ilk__etcd_watch *made = watch(&events, "watch/a", ""),
                     *all = watch(&others, "watch/", "watch0");
 
-    (void)state;
     await(&events.created, 1);
     await(&others.created, 1);
     assert_true(events.revision >= revision);
@@ -583,14 +592,13 @@ static void a_watch_begins_now_and_sees_the_delete(void **state)
     ilk__etcd_watch_cancel(all);
 }
 
-static void filters_leave_events_out(void **state)
+TEST(filters_leave_events_out)
 {
     ilk__etcd_watch_request request = {.key = span("filter/a"),
                                        .without_puts = 1};
     ilk__etcd_watch *made;
     seen events = {.ended = 0};
 
-    (void)state;
     ilk__etcd_watch_begin(&made, client, &request, 0, see, &events);
     await(&events.created, 1);
     do_op(put_op("filter/a", "1", 0));
@@ -600,7 +608,7 @@ static void filters_leave_events_out(void **state)
     ilk__etcd_watch_cancel(made);
 }
 
-static void a_compacted_revision_ends_a_watch(void **state)
+TEST(a_compacted_revision_ends_a_watch)
 {
     ilk__etcd_watch_request request = {.key = span("old/a"),
                                        .start_revision = 2};
@@ -609,7 +617,6 @@ static void a_compacted_revision_ends_a_watch(void **state)
     char command[64];
     int64_t revision;
 
-    (void)state;
     do_op(put_op("old/a", "1", 0));
     revision = do_op(put_op("old/a", "2", 0))->answer.revision;
     snprintf(command, sizeof command, "compact %lld", (long long)revision);
@@ -635,7 +642,7 @@ static void cancel_self(void *owner, const ilk__etcd_news *news)
     }
 }
 
-static void a_callback_cancels_its_watch(void **state)
+TEST(a_callback_cancels_its_watch)
 {
     ilk__etcd_watch_request request = {.key = span("self/"),
                                        .range_end = span("self0")};
@@ -643,7 +650,6 @@ static void a_callback_cancels_its_watch(void **state)
     int count = 0;
     result got;
 
-    (void)state;
     ilk__etcd_watch_begin(&self_ending, client, &request, 0, cancel_self,
                           &count);
     run_for(200);
@@ -680,14 +686,13 @@ static void works_again(void)
     fail_msg("%s", got.error);
 }
 
-static void a_failed_call_cancels_a_watch(void **state)
+TEST(a_failed_call_cancels_a_watch)
 {
     const ilk__etcd_op op = put_op("failed/a", "1", 0);
     const ilk__etcd_txn txn = {.then_ops = &op, .then_count = 1};
     result in_flight = {.count = 0};
     seen events;
 
-    (void)state;
     self_ending = watch(&events, "failed/a", "");
     await(&events.created, 1);
     etcd_server_pause(&server);
@@ -705,7 +710,7 @@ static void a_failed_call_cancels_a_watch(void **state)
 
 /* ---- a server that is away -------------------------------------------------------- */
 
-static void a_killed_server_fails_calls_and_comes_back(void **state)
+TEST(a_killed_server_fails_calls_and_comes_back)
 {
     ilk__etcd_op op = put_op("killed/a", "1", 0);
     ilk__etcd_watch *made;
@@ -713,7 +718,6 @@ static void a_killed_server_fails_calls_and_comes_back(void **state)
     seen events;
     int64_t lease = grant(60);
 
-    (void)state;
     do_op(op);
     made = watch(&events, "killed/a", "");
     await(&events.created, 1);
@@ -748,14 +752,13 @@ static void a_killed_server_fails_calls_and_comes_back(void **state)
     assert_int_equal(in_flight.count, 1);
 }
 
-static void a_frozen_server_is_left_at_the_deadline(void **state)
+TEST_WITH(NULL, close_client, a_frozen_server_is_left_at_the_deadline)
 {
     ilk__etcd_op op = put_op("frozen/a", "1", 0);
     ilk__etcd_status status;
     result got, kept = {.count = 0};
     int64_t lease, began;
 
-    (void)state;
     open_at("", here(), "reply_timeout_ms=600");
     lease = grant(60);
     do_op(op);
@@ -785,11 +788,10 @@ static void a_frozen_server_is_left_at_the_deadline(void **state)
     assert_int_equal(got.answer.status, ILK_OK);
 }
 
-static void an_idle_watch_notices_a_frozen_server(void **state)
+TEST_WITH(NULL, close_client, an_idle_watch_notices_a_frozen_server)
 {
     seen events;
 
-    (void)state;
     open_at("", here(), "reply_timeout_ms=500");
     watch(&events, "idle/a", "");
     await(&events.created, 1);
@@ -800,12 +802,11 @@ static void an_idle_watch_notices_a_frozen_server(void **state)
     assert_non_null(strstr(events.error, "is silent"));
 }
 
-static void one_of_two_endpoints_is_dead(void **state)
+TEST_WITH(NULL, close_client, one_of_two_endpoints_is_dead)
 {
     char hosts[64];
     peer gone;
 
-    (void)state;
     assert_int_equal(peer_open(&gone), 0);
     snprintf(hosts, sizeof hosts, "127.0.0.1:%d,%s", gone.port, here());
     peer_close(&gone);
@@ -814,12 +815,11 @@ static void one_of_two_endpoints_is_dead(void **state)
 }
 
 /* The other accepts, and never says anything. */
-static void one_of_two_endpoints_is_silent(void **state)
+TEST_WITH(NULL, close_client, one_of_two_endpoints_is_silent)
 {
     char hosts[64];
     peer silent;
 
-    (void)state;
     assert_int_equal(peer_open(&silent), 0);
     snprintf(hosts, sizeof hosts, "127.0.0.1:%d,%s", silent.port, here());
     open_at("", hosts, "connect_timeout_ms=300");
@@ -828,7 +828,7 @@ static void one_of_two_endpoints_is_silent(void **state)
 }
 
 /* Of two members one is no majority. */
-static void a_member_without_a_leader_says_so(void **state)
+TEST_WITH(NULL, close_client, a_member_without_a_leader_says_so)
 {
     ilk__etcd_op op = put_op("pair/a", "1", 0);
     etcd_server one, other;
@@ -837,7 +837,6 @@ static void a_member_without_a_leader_says_so(void **state)
     int64_t lease;
     seen events;
 
-    (void)state;
     assert_int_equal(etcd_server_start_pair(&one, &other), 0);
     snprintf(hosts, sizeof hosts, "127.0.0.1:%d", one.port);
     open_at("", hosts, "");
@@ -875,7 +874,7 @@ static void a_member_without_a_leader_says_so(void **state)
     etcd_server_stop(&other);
 }
 
-static void a_frozen_member_is_left_for_another(void **state)
+TEST_WITH(NULL, close_client, a_frozen_member_is_left_for_another)
 {
     ilk__etcd_op op = range_op("pair/a", "");
     etcd_server one, other;
@@ -884,7 +883,6 @@ static void a_frozen_member_is_left_for_another(void **state)
     int64_t began;
     result got;
 
-    (void)state;
     assert_int_equal(etcd_server_start(&one, NULL), 0);
     assert_int_equal(etcd_server_start(&other, NULL), 0);
     snprintf(hosts, sizeof hosts, "127.0.0.1:%d,127.0.0.1:%d", one.port,
@@ -905,7 +903,7 @@ static void a_frozen_member_is_left_for_another(void **state)
 }
 
 /* A write is repeated only where its caller says so. */
-static void a_frozen_member_may_keep_a_write(void **state)
+TEST_WITH(NULL, close_client, a_frozen_member_may_keep_a_write)
 {
     ilk__etcd_op op = put_op("pair/a", "1", 0);
     ilk__etcd_txn again = {.then_ops = &op, .then_count = 1, .may_repeat = 1};
@@ -913,7 +911,6 @@ static void a_frozen_member_may_keep_a_write(void **state)
     char hosts[64];
     result once, got = {.count = 0};
 
-    (void)state;
     assert_int_equal(etcd_server_start(&one, NULL), 0);
     assert_int_equal(etcd_server_start(&other, NULL), 0);
     snprintf(hosts, sizeof hosts, "127.0.0.1:%d,127.0.0.1:%d", one.port,
@@ -937,7 +934,8 @@ static void a_frozen_member_may_keep_a_write(void **state)
 
 /* Two of three streams are those of watches and renewals. At its end the server wants
  * no new calls, and the client leaves it. */
-static void few_streams_are_enough_and_an_orderly_end_is_noticed(void **state)
+TEST_WITH(NULL, close_client,
+          few_streams_are_enough_and_an_orderly_end_is_noticed)
 {
     enum { CALLS = 100 };
     static result got[CALLS];
@@ -948,7 +946,6 @@ static void few_streams_are_enough_and_an_orderly_end_is_noticed(void **state)
     char hosts[64];
     seen events;
 
-    (void)state;
     assert_int_equal(etcd_server_start(&few, "--max-concurrent-streams 3"), 0);
     snprintf(hosts, sizeof hosts, "127.0.0.1:%d", few.port);
     open_at("", hosts, "");
@@ -971,18 +968,17 @@ static void few_streams_are_enough_and_an_orderly_end_is_noticed(void **state)
     etcd_server_stop(&few);
 }
 
-static void closing_fails_calls_and_watches(void **state)
+TEST_WITH(NULL, close_client, closing_fails_calls_and_watches)
 {
     ilk__etcd_op op = put_op("close/a", "1", 0);
     result got, kept = {.count = 0};
     seen events;
 
-    (void)state;
     open_at("", here(), "");
     begin_ops(&got, &op, 1, 0);
     ilk__etcd_keep_alive(client, 1, 0, note, &kept);
     watch(&events, "close/a", "");
-    close_client(NULL);
+    close_client();
     assert_int_equal(got.count, 1);
     assert_int_equal(kept.count, 1);
     assert_int_equal(events.ended, 1);
@@ -1060,17 +1056,16 @@ static int run_scene(long number)
         turn(until);
     assert_true(has_ended(&now));
     works_again();
-    close_client(NULL);
+    close_client();
     for (int i = 0; i < now.expected; i++)
         assert_int_equal(now.calls[i].count, 1);
     return reached;
 }
 
-static void every_call_ends_without_memory(void **state)
+TEST_WITH(NULL, close_client, every_call_ends_without_memory)
 {
     long number = 1;
 
-    (void)state;
     while (run_scene(number))
         number++;
     assert_in_range(number, 50, 5000);
@@ -1091,13 +1086,13 @@ static void expect_peer_error(const char *const *says, const char *text)
     open_at("", hosts, "connect_timeout_ms=500");
     begin_ops(&got, &op, 1, 0);
     await(&got.count, 1);
-    close_client(NULL);
+    close_client();
     peer_close(&other);
     expect_error(&got, ILK_ECONN, text);
     assert_false(got.answer.may_have_run);
 }
 
-static void servers_that_are_no_etcd_are_named(void **state)
+TEST_WITH(NULL, close_client, servers_that_are_no_etcd_are_named)
 {
     static const char
         *const http[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "", NULL},
@@ -1105,18 +1100,16 @@ static void servers_that_are_no_etcd_are_named(void **state)
                *const alert[] = {"\x15\x03\x01", "", NULL},
                *const closes[] = {"", NULL};
 
-    (void)state;
     expect_peer_error(http, "speaks HTTP/1");
     expect_peer_error(garbage, "does not speak HTTP/2");
     expect_peer_error(alert, "expects TLS: write etcd+tls://");
     expect_peer_error(closes, "closed the connection before");
 }
 
-static void urls_are_checked(void **state)
+TEST_WITH(NULL, close_client, urls_are_checked)
 {
     ilk_error err;
 
-    (void)state;
     assert_int_equal(open_client("etcd://a:99999", &err), ILK_EINVAL);
     assert_int_equal(open_client("etcd://a:1,,b:2", &err), ILK_EINVAL);
     assert_int_equal(open_client("etcd://a?nonsense=1", &err), ILK_EINVAL);
@@ -1130,9 +1123,8 @@ static void urls_are_checked(void **state)
 
 static etcd_server guarded;
 
-static int start_guarded(void **state)
+static int start_guarded(void)
 {
-    (void)state;
     if (etcd_server_start(&guarded, "--auth-token-ttl 2"))
         return -1;
     if (etcd_server_ctl(&guarded, "user add root:secret")
@@ -1148,9 +1140,9 @@ static int start_guarded(void **state)
     return 0;
 }
 
-static int stop_guarded(void **state)
+static int stop_guarded(void)
 {
-    close_client(state);
+    close_client();
     etcd_server_stop(&guarded);
     return 0;
 }
@@ -1163,13 +1155,12 @@ static void open_guarded(const char *login)
     open_at(login, hosts, "");
 }
 
-static void a_login_opens_the_door(void **state)
+TEST_WITH(start_guarded, stop_guarded, a_login_opens_the_door)
 {
     ilk__etcd_op op = put_op("mine/a", "1", 0), foreign = put_op("a", "1", 0);
     seen events;
     result got;
 
-    (void)state;
     open_guarded("some:pw@");
     do_op(op);
     begin_ops(&got, &foreign, 1, 0);
@@ -1179,14 +1170,14 @@ static void a_login_opens_the_door(void **state)
     watch(&events, "a", "");
     await(&events.ended, 1);
     assert_int_equal(events.status, ILK_EAUTH);
-    close_client(NULL);
+    close_client();
 
     open_guarded("some:wrong@");
     begin_ops(&got, &op, 1, 0);
     await(&got.count, 1);
     expect_error(&got, ILK_EAUTH, "DENIED ");
     assert_null(strstr(got.error, "wrong"));
-    close_client(NULL);
+    close_client();
 
     open_guarded("");
     begin_ops(&got, &op, 1, 0);
@@ -1196,13 +1187,12 @@ static void a_login_opens_the_door(void **state)
 
 /* A token without use expires. A watch and a call log in again, on the same
  * connection; a watch that was begun before goes on. */
-static void an_expired_token_is_renewed(void **state)
+TEST_WITH(start_guarded, stop_guarded, an_expired_token_is_renewed)
 {
     ilk__etcd_status before, after;
     seen first, second;
 
-    (void)state;
-    close_client(NULL);
+    close_client();
     open_guarded("some:pw@");
     do_op(put_op("mine/a", "1", 0));
     ilk__etcd_get_status(client, &before);
@@ -1221,13 +1211,13 @@ static void an_expired_token_is_renewed(void **state)
     assert_int_equal(after.connects, before.connects);
     assert_true(after.logins >= before.logins + 2);
     assert_int_equal(first.ended + second.ended, 0);
-    close_client(NULL); /* its watches report here */
+    close_client(); /* its watches report here */
     assert_int_equal(first.ended + second.ended, 2);
 }
 
 /* ---- TLS ------------------------------------------------------------------------------ */
 
-static void tls_checks_the_name(void **state)
+TEST_WITH(NULL, close_client, tls_checks_the_name)
 {
     ilk__etcd_op op = put_op("tls/a", "1", 0);
     char extra[256], text[256];
@@ -1236,7 +1226,6 @@ static void tls_checks_the_name(void **state)
     certs made;
     ilk_error err;
 
-    (void)state;
     if (certs_make(&made))
         skip_because("there is no openssl command");
     snprintf(extra, sizeof extra,
@@ -1247,27 +1236,27 @@ static void tls_checks_the_name(void **state)
              sealed.port, made.dir);
     assert_int_equal(open_client(text, &err), ILK_OK);
     do_op(op);
-    close_client(NULL);
+    close_client();
     snprintf(text, sizeof text, "etcd+tls://127.0.0.1:%d?ca=%s/other.crt",
              sealed.port, made.dir);
     assert_int_equal(open_client(text, &err), ILK_OK);
     begin_ops(&got, &op, 1, 0);
     await(&got.count, 1);
     expect_error(&got, ILK_ECONN, "certificate");
-    close_client(NULL);
+    close_client();
     /* Plain to a port with TLS; TLS to a plain port. */
     snprintf(text, sizeof text, "etcd://127.0.0.1:%d", sealed.port);
     assert_int_equal(open_client(text, &err), ILK_OK);
     begin_ops(&got, &op, 1, 0);
     await(&got.count, 1);
     expect_error(&got, ILK_ECONN, "etcd+tls://");
-    close_client(NULL);
+    close_client();
     snprintf(text, sizeof text, "etcd+tls://%s?ca=%s/ca.crt", here(), made.dir);
     assert_int_equal(open_client(text, &err), ILK_OK);
     begin_ops(&got, &op, 1, 0);
     await(&got.count, 1);
     expect_error(&got, ILK_ECONN, "ILKDOWN ");
-    close_client(NULL);
+    close_client();
     etcd_server_stop(&sealed);
     /* The right authority, for another name. */
     snprintf(extra, sizeof extra,
@@ -1280,66 +1269,7 @@ static void tls_checks_the_name(void **state)
     begin_ops(&got, &op, 1, 0);
     await(&got.count, 1);
     expect_error(&got, ILK_ECONN, "certificate");
-    close_client(NULL);
+    close_client();
     etcd_server_stop(&sealed);
     certs_remove(&made);
-}
-
-/* -------------------------------------------------------------------------------------- */
-
-#define HERE(test)                                                             \
-    cmocka_unit_test_setup_teardown(test, open_here, close_client)
-#define ALONE(test) cmocka_unit_test_setup_teardown(test, NULL, close_client)
-
-static int run(void)
-{
-    const struct CMUnitTest guarded_tests[] = {
-        ALONE(a_login_opens_the_door), ALONE(an_expired_token_is_renewed)};
-    const struct CMUnitTest tests[] = {
-        HERE(a_transaction_takes_a_branch),
-        HERE(each_comparison_holds_and_fails),
-        HERE(ranges_are_sorted_limited_and_bounded),
-        HERE(keys_are_deleted_and_the_former_ones_known),
-        HERE(a_value_of_megabytes_comes_and_one_too_long_does_not),
-        HERE(a_thousand_calls_at_once),
-        HERE(the_server_says_its_version_and_leader),
-        HERE(a_lease_expires_with_its_keys),
-        HERE(a_lease_that_is_kept_alive_stays),
-        HERE(a_watch_begins_now_and_sees_the_delete),
-        HERE(filters_leave_events_out),
-        HERE(a_compacted_revision_ends_a_watch),
-        HERE(a_callback_cancels_its_watch),
-        HERE(a_failed_call_cancels_a_watch),
-        HERE(a_killed_server_fails_calls_and_comes_back),
-        ALONE(a_frozen_server_is_left_at_the_deadline),
-        ALONE(an_idle_watch_notices_a_frozen_server),
-        ALONE(one_of_two_endpoints_is_dead),
-        ALONE(one_of_two_endpoints_is_silent),
-        ALONE(a_member_without_a_leader_says_so),
-        ALONE(a_frozen_member_is_left_for_another),
-        ALONE(a_frozen_member_may_keep_a_write),
-        ALONE(few_streams_are_enough_and_an_orderly_end_is_noticed),
-        ALONE(closing_fails_calls_and_watches),
-        ALONE(every_call_ends_without_memory),
-        ALONE(servers_that_are_no_etcd_are_named),
-        ALONE(urls_are_checked),
-        ALONE(tls_checks_the_name),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
-    return failed
-           + cmocka_run_group_tests(guarded_tests, start_guarded, stop_guarded);
-}
-
-int main(void)
-{
-    int status = etcd_server_start(&server, NULL);
-
-    if (status)
-        return status == ETCD_SERVER_SKIP ? ETCD_SERVER_SKIP : 1;
-    ilk__url_add_backend("etcd", &plain);
-    ilk__url_add_backend("etcd+tls", &with_tls);
-    status = run();
-    etcd_server_stop(&server);
-    return status;
 }

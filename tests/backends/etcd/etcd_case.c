@@ -19,11 +19,10 @@
 etcd_server etcd;
 static char output[CTL_TEXT];
 
-int etcd_setup(void **state)
+int etcd_setup(void)
 {
     int status;
 
-    (void)state;
     setenv("INTERLOCK_BACKENDS", ILK_TEST_BACKENDS, 1);
     setenv("ETCDCTL_API", "3", 1);
     status = etcd_server_start(&etcd, NULL);
@@ -32,9 +31,8 @@ int etcd_setup(void **state)
     return status;
 }
 
-int etcd_teardown(void **state)
+int etcd_teardown(void)
 {
-    (void)state;
     etcd_server_stop(&etcd);
     return 0;
 }

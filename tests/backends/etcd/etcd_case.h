@@ -2,7 +2,7 @@
 /*
  * etcd_case.h -- an etcd for all tests of a program, and what etcdctl says of it.
  *
- *     cmocka_run_group_tests(tests, etcd_setup, etcd_teardown);
+ *     AROUND_ALL(etcd_setup, etcd_teardown);
  */
 #ifndef ILK__ETCD_CASE_H
 #define ILK__ETCD_CASE_H
@@ -15,9 +15,8 @@ enum { CTL_TEXT = 8192 };
 
 extern etcd_server etcd; /* the one of most tests */
 
-int etcd_setup(
-    void **state); /* where there is none: the program ends with 77 */
-int etcd_teardown(void **state);
+int etcd_setup(void); /* where there is none: the program ends with 77 */
+int etcd_teardown(void);
 
 ilk_client *open_etcd(void);
 

@@ -6,10 +6,10 @@
  * call by hand.
  */
 #include "base/clock.h"
-#include "cmocka_all.h"
 #include "redis/expected_reply.h"
 #include "redis/script.h"
 #include "stores/etcd/etcd_store.h"
+#include "test.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -340,22 +340,22 @@ extern const ilk__backend ilk__etcd_backend;
 
 static void *backend;
 
-static int setup(void **state)
+static int setup(void)
 {
     const ilk__url url = {.hosts = NULL};
 
-    (void)state;
     messages = 0;
     call_count = 0;
     return ilk__etcd_backend.open(&backend, NULL, &url, NULL);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__etcd_backend.close(backend);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static void turn(void)
 {
@@ -428,14 +428,13 @@ static void expect(const request *r, int code)
 /* ---- tests --------------------------------------------------------------- */
 
 /* The key is read before the new lease has a number. */
-static void a_key_is_never_put_in_no_lease(void **state)
+TEST(a_key_is_never_put_in_no_lease)
 {
     char key[KEY];
     ilk__etcd_kv own;
     request r;
     call *put;
 
-    (void)state;
     hold(key);
     own = key_of(key, 10, 10, 7);
     extend(&r, "20000");
@@ -453,14 +452,13 @@ static void a_key_is_never_put_in_no_lease(void **state)
 
 /* The move may be executed at any later time: a renewal puts the key again, and so
  * makes it void. */
-static void a_move_without_an_answer_is_made_void(void **state)
+TEST(a_move_without_an_answer_is_made_void)
 {
     char key[KEY];
     ilk__etcd_kv own;
     request r;
     call *put;
 
-    (void)state;
     hold(key);
     own = key_of(key, 10, 10, 7);
     extend(&r, "20000");
@@ -506,14 +504,13 @@ static void end_lease(void)
 }
 
 /* The first lease ends after a move without an answer: the key may be in the other. */
-static void a_lease_that_ends_takes_no_key_that_may_have_moved(void **state)
+TEST(a_lease_that_ends_takes_no_key_that_may_have_moved)
 {
     char key[KEY];
     ilk__etcd_kv own;
     request r, released;
     call *delete;
 
-    (void)state;
     hold(key);
     own = key_of(key, 10, 10, 7);
     extend(&r, "20000");
@@ -533,13 +530,12 @@ static void a_lease_that_ends_takes_no_key_that_may_have_moved(void **state)
 
 /* It was first, but its lease ends before it is reported: the next place is behind
  * another one. */
-static void a_place_that_is_lost_grants_nothing(void **state)
+TEST(a_place_that_is_lost_grants_nothing)
 {
     ilk__etcd_kv kvs[2];
     request r;
     call *join;
 
-    (void)state;
     acquire(&r, "n", "t", 1);
     answer_lease(GRANT, 7, 2, 1000);
     join = expect_call(TXN);
@@ -575,14 +571,13 @@ static void wait_behind(request *r, char key[KEY], ilk__etcd_kv kvs[2],
 }
 
 /* It is first, and its lease cannot be kept alive at that moment. */
-static void a_place_whose_keep_alive_fails_is_read_again(void **state)
+TEST(a_place_whose_keep_alive_fails_is_read_again)
 {
     const ilk__etcd_news created = {.kind = ILK__ETCD_CREATED, .revision = 20};
     ilk__etcd_kv kvs[2];
     char key[KEY];
     request r;
 
-    (void)state;
     wait_behind(&r, key, kvs, 2, 1200);
     answer_lease(KEEP, 7, 2, 1100);
     expect(&r, ILK__CODE_QUEUED);
@@ -599,14 +594,13 @@ static void a_place_whose_keep_alive_fails_is_read_again(void **state)
 
 /* The release came just when etcd began the watch: no event says so soon, and the
  * watch's revision is still that of the list. */
-static void the_list_is_read_again_when_its_watch_is_there(void **state)
+TEST(the_list_is_read_again_when_its_watch_is_there)
 {
     const ilk__etcd_news created = {.kind = ILK__ETCD_CREATED, .revision = 10};
     ilk__etcd_kv kvs[2];
     char key[KEY];
     request r;
 
-    (void)state;
     wait_behind(&r, key, kvs, 20, 0);
     expect(&r, ILK__CODE_QUEUED);
     watcher(watching, &created);
@@ -617,13 +611,12 @@ static void the_list_is_read_again_when_its_watch_is_there(void **state)
 }
 
 /* The lease ends while the delete is under way, and the delete has no answer. */
-static void a_leave_whose_lease_has_ended_ends(void **state)
+TEST(a_leave_whose_lease_has_ended_ends)
 {
     char key[KEY];
     request r;
     call *delete;
 
-    (void)state;
     hold(key);
     send(&r, ILK__SCRIPT_LOCK_RELEASE, "n", "t", NULL);
     delete = expect_call(TXN);
@@ -637,7 +630,7 @@ static void a_leave_whose_lease_has_ended_ends(void **state)
 
 /* An operator deletes the key of a join whose first copy may be executed later: it is
  * put again as the same key, so that the copy finds it, or is void after a leave. */
-static void a_join_is_repeated_under_its_key(void **state)
+TEST(a_join_is_repeated_under_its_key)
 {
     ilk__etcd_kv own;
     ilk__etcd_op_answer op = {.kind = ILK__ETCD_RANGE, .kvs = &own};
@@ -649,7 +642,6 @@ static void a_join_is_repeated_under_its_key(void **state)
     static request r; /* the join is under way when the client ends */
     call *join;
 
-    (void)state;
     acquire(&r, "n", "t", 1);
     answer_lease(GRANT, 7, 2, 0);
     join = expect_call(TXN);
@@ -670,14 +662,13 @@ static void a_join_is_repeated_under_its_key(void **state)
 }
 
 /* A lease that is over, and that a late move may still name, wakes nobody. */
-static void a_lease_that_is_over_wakes_nobody(void **state)
+TEST(a_lease_that_is_over_wakes_nobody)
 {
     int64_t until = INT64_MAX;
     char key[KEY];
     ilk__etcd_kv own;
     request r;
 
-    (void)state;
     hold(key);
     own = key_of(key, 10, 10, 7);
     extend(&r, "3000");
@@ -693,11 +684,10 @@ static void a_lease_that_is_over_wakes_nobody(void **state)
     assert_true(until > ilk__now_ms());
 }
 
-static void a_lease_may_last_for_ever(void **state)
+TEST(a_lease_may_last_for_ever)
 {
     request r;
 
-    (void)state;
     acquire(&r, "n", "t", 0);
     answer_lease(GRANT, 7, INT64_MAX, 0);
     answer_txn(expect_call(TXN), 10, NULL, 0);
@@ -705,7 +695,7 @@ static void a_lease_may_last_for_ever(void **state)
     assert_in_range(r.numbers[0], 1, 2000);
 }
 
-static void versions_that_may_end_leases_are_known(void **state)
+TEST(versions_that_may_end_leases_are_known)
 {
     static const char *const faulty[] = {"3.3.27", "3.4.0", "3.4.23",
                                          "3.4.30", "3.5.0", "3.5.12"},
@@ -713,29 +703,8 @@ static void versions_that_may_end_leases_are_known(void **state)
                                                 "3.5.30", "3.6.0",  "4.0.0",
                                                 "",       "unknown"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof faulty / sizeof faulty[0]; i++)
         assert_true(ilk__etcd_may_end_leases(faulty[i]));
     for (size_t i = 0; i < sizeof mended / sizeof mended[0]; i++)
         assert_false(ilk__etcd_may_end_leases(mended[i]));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_key_is_never_put_in_no_lease),
-        TEST(a_move_without_an_answer_is_made_void),
-        TEST(a_lease_that_ends_takes_no_key_that_may_have_moved),
-        TEST(a_place_that_is_lost_grants_nothing),
-        TEST(a_place_whose_keep_alive_fails_is_read_again),
-        TEST(the_list_is_read_again_when_its_watch_is_there),
-        TEST(a_leave_whose_lease_has_ended_ends),
-        TEST(a_join_is_repeated_under_its_key),
-        TEST(a_lease_that_is_over_wakes_nobody),
-        TEST(a_lease_may_last_for_ever),
-        TEST(versions_that_may_end_leases_are_known),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,12 +18,27 @@
 static mysql_fixture db;
 static ilk_error err;
 
-static int stop_server(void **state)
+static int start_server(void)
 {
-    (void)state;
+    int st;
+
+    setenv("INTERLOCK_BACKENDS", ILK_TEST_OBJECTS, 1);
+    st = mysql_fixture_start(&db);
+    if (st == MYSQL_FIXTURE_MISSING) {
+        fprintf(stderr, "SKIPPED: ct_mysql needs mariadbd and "
+                        "mariadb-install-db\n");
+        exit(77);
+    }
+    return st;
+}
+
+static int stop_server(void)
+{
     mysql_fixture_stop(&db);
     return 0;
 }
+
+AROUND_ALL(start_server, stop_server);
 
 static ilk_client *open_db(void)
 {
@@ -70,13 +85,12 @@ static void assert_sql(const char *expected, const char *statement)
 
 /* ---- holding ------------------------------------------------------------- */
 
-static void two_clients_exclude_each_other(void **state)
+TEST(two_clients_exclude_each_other)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock(a, "orders"), *two = open_lock(b, "orders");
     int64_t fence;
 
-    (void)state;
     take(one, 0);
     fence = ilk_lock_fence(one);
     assert_status(ILK_EBUSY, ilk_lock_acquire(two, 0, &err));
@@ -94,13 +108,12 @@ static void two_clients_exclude_each_other(void **state)
     ilk_client_free(b);
 }
 
-static void a_fence_rises_over_a_lost_row(void **state)
+TEST(a_fence_rises_over_a_lost_row)
 {
     ilk_client *a = open_db();
     ilk_lock *lock = open_lock(a, "fences");
     int64_t last = 0;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         take(lock, 0);
         assert_true(ilk_lock_fence(lock) > last);
@@ -114,13 +127,12 @@ static void a_fence_rises_over_a_lost_row(void **state)
     ilk_client_free(a);
 }
 
-static void names_have_any_bytes(void **state)
+TEST(names_have_any_bytes)
 {
     static const char name[] = "a'\\\"`;--\0\n\xff\xfe%_ {t}";
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = NULL, *two = NULL, *other = NULL;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_lock_open(&one, a, name, sizeof name, NULL, &err));
     assert_status(ILK_OK,
@@ -141,14 +153,13 @@ static void names_have_any_bytes(void **state)
     ilk_client_free(b);
 }
 
-static void a_lease_that_ends_frees_the_row(void **state)
+TEST(a_lease_that_ends_frees_the_row)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock_with(a, "lease", 400, ILK_LOCK_NO_RENEW),
              *two = open_lock(b, "lease");
     int64_t began = fixture_now_ms(), took;
 
-    (void)state;
     take(one, 0);
     take(two, 10000);
     took = fixture_now_ms() - began;
@@ -165,14 +176,13 @@ static void a_lease_that_ends_frees_the_row(void **state)
 
 enum { WAITERS = 5 };
 
-static void clients_are_served_in_their_order(void **state)
+TEST(clients_are_served_in_their_order)
 {
     ilk_client *holder = open_db(), *clients[WAITERS];
     ilk_lock *held = open_lock(holder, "order"), *locks[WAITERS];
     taker takers[WAITERS];
     char count[8];
 
-    (void)state;
     take(held, 0);
     for (int i = 0; i < WAITERS; i++) {
         clients[i] = open_db();
@@ -230,7 +240,7 @@ static void *wait_and_note(void *arg)
     return NULL;
 }
 
-static void a_release_wakes_the_next_at_once(void **state)
+TEST(a_release_wakes_the_next_at_once)
 {
     ilk_client *clients[2] = {open_db(), open_db()};
     ilk_lock *locks[2] = {open_lock(clients[0], "relay"),
@@ -239,7 +249,6 @@ static void a_release_wakes_the_next_at_once(void **state)
     pthread_t thread;
     relay next;
 
-    (void)state;
     take(locks[0], 0);
     for (int i = 0; i < HAND_OVERS; i++) {
         next = (relay){.lock = locks[(i + 1) % 2]};
@@ -290,14 +299,13 @@ static int await_any(ilk_client *client, ilk_op *const *ops, int count)
     return -1;
 }
 
-static void many_waits_take_few_connections(void **state)
+TEST(many_waits_take_few_connections)
 {
     ilk_client *holder = open_db(), *client = open_db();
     ilk_lock *held = open_lock(holder, "many"), **locks;
     ilk_op **ops;
     int served = 0;
 
-    (void)state;
     locks = calloc(MANY, sizeof *locks);
     ops = calloc(MANY, sizeof(ilk_op *));
     take(held, 0);
@@ -326,12 +334,11 @@ static void many_waits_take_few_connections(void **state)
     ilk_client_free(holder);
 }
 
-static void a_wait_that_ends_leaves_the_queue(void **state)
+TEST(a_wait_that_ends_leaves_the_queue)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock(a, "gone"), *two = open_lock(b, "gone");
 
-    (void)state;
     take(one, 0);
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(two, 200, &err));
     await_queue("0");
@@ -345,13 +352,12 @@ static void a_wait_that_ends_leaves_the_queue(void **state)
 }
 
 /* The wait's session is in the wait queue until the server has taken it out. */
-static void a_try_after_a_wait_that_ended_gets_a_free_row(void **state)
+TEST(a_try_after_a_wait_that_ended_gets_a_free_row)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock(a, "try"), *two = open_lock(b, "try");
     ilk_status st;
 
-    (void)state;
     for (int i = 0; i < 40; i++) {
         take(one, 0);
         st = ilk_lock_acquire(two, 5 + i % 8, &err);
@@ -381,13 +387,12 @@ static void await_row_waits(void)
 
 /* The row becomes free while a try waits for it: later than the try's own time. The
  * holder's session keeps the queue's lock, as that of a waiter would. */
-static void a_try_that_meets_a_release_does_not_overtake(void **state)
+TEST(a_try_that_meets_a_release_does_not_overtake)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock(a, "met"), *two = open_lock(b, "met");
     taker try;
 
-    (void)state;
     take(one, 0);
     assert_sql("", "START TRANSACTION");
     mysql_fixture_sql(&db, "SELECT fence FROM app.ilk_lock WHERE name='met' "
@@ -408,12 +413,11 @@ static void a_try_that_meets_a_release_does_not_overtake(void **state)
     ilk_client_free(b);
 }
 
-static void a_clock_that_was_set_back_does_not_close_a_row(void **state)
+TEST(a_clock_that_was_set_back_does_not_close_a_row)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock(a, "back"), *two = open_lock(b, "back");
 
-    (void)state;
     take(one, 0);
     assert_sql("", "UPDATE app.ilk_lock SET token='',until=" NOW_US
                    "+3600000000 WHERE name='back'");
@@ -442,12 +446,11 @@ static void assert_queue_is_free(const char *name)
     ilk_client_free(other);
 }
 
-static void a_repeated_acquire_has_the_queue_lock_once(void **state)
+TEST(a_repeated_acquire_has_the_queue_lock_once)
 {
     ilk_client *a = open_db();
     ilk_lock *one = open_lock(a, "twice");
 
-    (void)state;
     take(one, 0);
     give(one);
     assert_sql("", "CREATE TRIGGER app.t BEFORE UPDATE ON app.ilk_lock FOR "
@@ -461,12 +464,11 @@ static void a_repeated_acquire_has_the_queue_lock_once(void **state)
     ilk_client_free(a);
 }
 
-static void a_failed_acquire_frees_the_queue_lock(void **state)
+TEST(a_failed_acquire_frees_the_queue_lock)
 {
     ilk_client *a = open_db();
     ilk_lock *one = open_lock(a, "failed");
 
-    (void)state;
     take(one, 0);
     give(one);
     assert_sql("", "CREATE TRIGGER app.t BEFORE UPDATE ON app.ilk_lock FOR "
@@ -516,7 +518,7 @@ static void end_process(pid_t pid)
 }
 
 /* The queue's lock of a frozen process comes back when that ends. */
-static void a_hold_without_the_queue_lock_gets_it_by_a_renewal(void **state)
+TEST(a_hold_without_the_queue_lock_gets_it_by_a_renewal)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock_with(a, "late queue", 60000, 0),
@@ -524,7 +526,6 @@ static void a_hold_without_the_queue_lock_gets_it_by_a_renewal(void **state)
     pid_t pid = hold_in_a_process("late queue", 1000);
     taker waiter;
 
-    (void)state;
     kill(pid, SIGSTOP);
     take(one, 10000);
     end_process(pid);
@@ -544,7 +545,7 @@ static void a_hold_without_the_queue_lock_gets_it_by_a_renewal(void **state)
 
 /* ---- processes ----------------------------------------------------------- */
 
-static void a_killed_holder_is_followed_at_the_end_of_its_lease(void **state)
+TEST(a_killed_holder_is_followed_at_the_end_of_its_lease)
 {
     pid_t pid = hold_in_a_process("killed", 1500);
     ilk_client *b = open_db();
@@ -552,7 +553,6 @@ static void a_killed_holder_is_followed_at_the_end_of_its_lease(void **state)
     taker waiter;
     int64_t killed_at, took;
 
-    (void)state;
     start_taker(&waiter, two, 30000);
     await_queue("1");
     killed_at = fixture_now_ms();
@@ -565,7 +565,7 @@ static void a_killed_holder_is_followed_at_the_end_of_its_lease(void **state)
     ilk_client_free(b);
 }
 
-static void a_frozen_holder_is_followed_as_well(void **state)
+TEST(a_frozen_holder_is_followed_as_well)
 {
     pid_t pid = hold_in_a_process("frozen", 1500);
     ilk_client *b = open_db();
@@ -573,7 +573,6 @@ static void a_frozen_holder_is_followed_as_well(void **state)
     taker waiter;
     int64_t frozen_at, took;
 
-    (void)state;
     start_taker(&waiter, two, 30000);
     await_queue("1");
     frozen_at = fixture_now_ms();
@@ -592,7 +591,7 @@ static void a_frozen_holder_is_followed_as_well(void **state)
     ilk_client_free(b);
 }
 
-static void a_detached_hold_is_adopted_by_another_client(void **state)
+TEST(a_detached_hold_is_adopted_by_another_client)
 {
     ilk_client *a = open_db(), *b = open_db(), *c = open_db();
     ilk_lock *one = open_lock_with(a, "moved", 1000, 0),
@@ -601,7 +600,6 @@ static void a_detached_hold_is_adopted_by_another_client(void **state)
     int64_t fence;
     taker waiter;
 
-    (void)state;
     take(one, 0);
     fence = ilk_lock_fence(one);
     snprintf(token, sizeof token, "%s", ilk_lock_token(one));
@@ -626,13 +624,12 @@ static void a_detached_hold_is_adopted_by_another_client(void **state)
     ilk_client_free(c);
 }
 
-static void a_broken_hold_goes_to_the_next(void **state)
+TEST(a_broken_hold_goes_to_the_next)
 {
     ilk_client *a = open_db(), *b = open_db(), *c = open_db();
     ilk_lock *one = open_lock(a, "broken"), *two = open_lock(b, "broken");
     taker waiter;
 
-    (void)state;
     take(one, 0);
     start_taker(&waiter, two, 30000);
     await_queue("1");
@@ -665,12 +662,11 @@ static void kill_sessions(void)
 }
 
 /* After a restart of the server its number may be that of another session. */
-static void a_session_that_has_ended_is_not_killed(void **state)
+TEST(a_session_that_has_ended_is_not_killed)
 {
     ilk_client *a = open_db();
     ilk_lock *one = open_lock(a, "ended");
 
-    (void)state;
     take(one, 0);
     mysql_fixture_sql(&db, "SET GLOBAL log_output='TABLE'");
     mysql_fixture_sql(&db, "SET GLOBAL general_log=ON");
@@ -687,14 +683,13 @@ static void a_session_that_has_ended_is_not_killed(void **state)
     ilk_client_free(a);
 }
 
-static void killed_sessions_lose_neither_holds_nor_waits(void **state)
+TEST(killed_sessions_lose_neither_holds_nor_waits)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock_with(a, "sessions", 3000, 0),
              *two = open_lock(b, "sessions");
     taker waiter;
 
-    (void)state;
     take(one, 0);
     start_taker(&waiter, two, 30000);
     await_queue("1");
@@ -715,14 +710,13 @@ static void killed_sessions_lose_neither_holds_nor_waits(void **state)
     ilk_client_free(b);
 }
 
-static void holds_and_waits_outlive_a_restart(void **state)
+TEST(holds_and_waits_outlive_a_restart)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock_with(a, "restart", 60000, 0),
              *two = open_lock(b, "restart");
     taker waiter;
 
-    (void)state;
     take(one, 0);
     start_taker(&waiter, two, 60000);
     await_queue("1");
@@ -740,7 +734,7 @@ static void holds_and_waits_outlive_a_restart(void **state)
     ilk_client_free(b);
 }
 
-static void a_frozen_server_is_an_error_in_time(void **state)
+TEST(a_frozen_server_is_an_error_in_time)
 {
     char url[192];
     ilk_client *a;
@@ -748,7 +742,6 @@ static void a_frozen_server_is_an_error_in_time(void **state)
     int64_t began;
     ilk_status st;
 
-    (void)state;
     snprintf(url, sizeof url, "%s?reply_timeout_ms=800&connect_timeout_ms=2000",
              db.url);
     a = open_client_at(url);
@@ -779,13 +772,12 @@ static ilk_client *open_by(const mysql_proxy *proxy)
     return open_client_at(url);
 }
 
-static void a_release_whose_answer_is_lost_has_released(void **state)
+TEST(a_release_whose_answer_is_lost_has_released)
 {
     mysql_proxy *proxy = mysql_proxy_open(&db);
     ilk_client *a = open_by(proxy);
     ilk_lock *one = open_lock(a, "unsaid");
 
-    (void)state;
     take(one, 0);
     mysql_proxy_arm(proxy, "SET released=");
     give(one);
@@ -798,13 +790,12 @@ static void a_release_whose_answer_is_lost_has_released(void **state)
 }
 
 /* The row keeps no evidence, and the lease is over when the release is repeated. */
-static void a_release_that_is_repeated_too_late_is_not_known(void **state)
+TEST(a_release_that_is_repeated_too_late_is_not_known)
 {
     mysql_proxy *proxy = mysql_proxy_open(&db);
     ilk_client *a = open_by(proxy);
     ilk_lock *one = open_lock_with(a, "unknown", 1000, ILK_LOCK_NO_RENEW);
 
-    (void)state;
     take(one, 0);
     give(one);
     assert_sql("", "CREATE TRIGGER app.t BEFORE UPDATE ON app.ilk_lock FOR "
@@ -820,14 +811,13 @@ static void a_release_that_is_repeated_too_late_is_not_known(void **state)
     mysql_proxy_close(proxy);
 }
 
-static void an_acquire_whose_answer_is_lost_keeps_its_fence(void **state)
+TEST(an_acquire_whose_answer_is_lost_keeps_its_fence)
 {
     mysql_proxy *proxy = mysql_proxy_open(&db);
     ilk_client *a = open_by(proxy);
     ilk_lock *one = open_lock(a, "unsaid");
     char fence[32];
 
-    (void)state;
     take(one, 0);
     give(one);
     mysql_proxy_arm(proxy, "GREATEST(fence+1");
@@ -844,7 +834,7 @@ static void an_acquire_whose_answer_is_lost_keeps_its_fence(void **state)
 /* ---- servers that are not what they seem ---------------------------------- */
 
 /* As behind a proxy that shares connections: GET_LOCK returns, and has no effect. */
-static void a_server_without_sessions_is_polled(void **state)
+TEST(a_server_without_sessions_is_polled)
 {
     mysql_proxy *proxy = mysql_proxy_open(&db);
     ilk_client *a, *b;
@@ -852,7 +842,6 @@ static void a_server_without_sessions_is_polled(void **state)
     taker waiter;
     int64_t given_at;
 
-    (void)state;
     mysql_proxy_rewrite(proxy, "GET_LOCK(", "IFNULL(  ");
     a = open_by(proxy);
     b = open_by(proxy);
@@ -878,14 +867,13 @@ static void a_server_without_sessions_is_polled(void **state)
 
 /* KILL QUERY of an administrator may hit the statement that asks for sessions. It says
  * nothing about them: the client waits by GET_LOCK, and does not poll. */
-static void an_interrupted_login_is_repeated(void **state)
+TEST(an_interrupted_login_is_repeated)
 {
     mysql_proxy *proxy = mysql_proxy_open(&db);
     ilk_client *a, *b;
     ilk_lock *one, *two;
     taker waiter;
 
-    (void)state;
     mysql_proxy_rewrite_once(proxy, "SELECT CONNECTION_ID(),GET_LOCK('ilk@",
                              "SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO=1317");
     a = open_by(proxy);
@@ -913,7 +901,7 @@ static int64_t statements(void)
 }
 
 /* The server refuses GET_LOCK of waiters at once, each time. */
-static void a_wait_that_fails_is_repeated_with_pauses(void **state)
+TEST(a_wait_that_fails_is_repeated_with_pauses)
 {
     mysql_proxy *proxy = mysql_proxy_open(&db);
     ilk_client *a, *b;
@@ -921,7 +909,6 @@ static void a_wait_that_fails_is_repeated_with_pauses(void **state)
     taker waiter;
     int64_t before;
 
-    (void)state;
     mysql_proxy_rewrite(proxy, "SELECT GET_LOCK('ilk:", "SELECT no_such");
     a = open_by(proxy);
     b = open_by(proxy);
@@ -949,12 +936,11 @@ static void assert_refused_at(const char *url, ilk_status status,
                               const char *text);
 
 /* No Galera here: the proxy answers as a node would. */
-static void a_galera_node_is_refused(void **state)
+TEST(a_galera_node_is_refused)
 {
     mysql_proxy *proxy = mysql_proxy_open(&db);
     char url[128];
 
-    (void)state;
     mysql_proxy_rewrite(proxy, "SHOW GLOBAL VARIABLES WHERE",
                         "SELECT 'wsrep_on','ON'");
     snprintf(url, sizeof url, "mysql://u:pw@127.0.0.1:%d/app",
@@ -964,7 +950,7 @@ static void a_galera_node_is_refused(void **state)
 }
 
 /* The child's end must not end the parent's sessions. */
-static void a_forked_child_leaves_the_sessions_alone(void **state)
+TEST(a_forked_child_leaves_the_sessions_alone)
 {
     ilk_client *a = open_db();
     ilk_lock *one = open_lock(a, "forked");
@@ -972,7 +958,6 @@ static void a_forked_child_leaves_the_sessions_alone(void **state)
     int status = -1;
     pid_t pid;
 
-    (void)state;
     take(one, 0);
     snprintf(session, sizeof session, "%s",
              mysql_fixture_sql(&db, "SELECT session FROM app.ilk_lock "
@@ -1001,14 +986,13 @@ static void a_forked_child_leaves_the_sessions_alone(void **state)
 
 /* ---- rows that others lock ----------------------------------------------- */
 
-static void a_row_that_another_session_locks_is_waited_for(void **state)
+TEST(a_row_that_another_session_locks_is_waited_for)
 {
     ilk_client *a = open_db();
     ilk_lock *one = open_lock(a, "locked");
     MYSQL *other = mysql_fixture_connect(&db, 1);
     taker waiter;
 
-    (void)state;
     take(one, 0);
     give(one);
     assert_int_equal(0, mysql_query(other, "START TRANSACTION"));
@@ -1072,7 +1056,7 @@ static void note_session(char *out, size_t room)
 
 /* The server ends each wait for the row (error 1205) before the client gives its
  * connection up. So another hold on that keeps its session, and is renewed in time. */
-static void a_row_that_stays_locked_delays_no_other(void **state)
+TEST(a_row_that_stays_locked_delays_no_other)
 {
     ilk_client *a = open_db();
     ilk_lock *steady = open_lock_with(a, "steady", 4000, 0),
@@ -1082,7 +1066,6 @@ static void a_row_that_stays_locked_delays_no_other(void **state)
     taker waiter;
     int64_t waits = row_waits();
 
-    (void)state;
     take(one, 0);
     give(one);
     take(steady, 0);
@@ -1106,7 +1089,7 @@ static void a_row_that_stays_locked_delays_no_other(void **state)
 }
 
 /* The core has no reply in time, but the session stays, and so do other holds. */
-static void a_reply_time_below_that_of_a_row_keeps_the_session(void **state)
+TEST(a_reply_time_below_that_of_a_row_keeps_the_session)
 {
     char url[160], before[32], after[32];
     ilk_client *a;
@@ -1114,7 +1097,6 @@ static void a_reply_time_below_that_of_a_row_keeps_the_session(void **state)
     MYSQL *other;
     ilk_status st;
 
-    (void)state;
     snprintf(url, sizeof url, "%s?reply_timeout_ms=800&outage=20s", db.url);
     a = open_client_at(url);
     steady = open_lock_with(a, "steady", 6000, 0);
@@ -1138,7 +1120,7 @@ static void a_reply_time_below_that_of_a_row_keeps_the_session(void **state)
     ilk_client_free(a);
 }
 
-static void a_release_is_repeated_while_its_row_stays_locked(void **state)
+TEST(a_release_is_repeated_while_its_row_stays_locked)
 {
     ilk_client *a = open_db(), *b = open_db();
     ilk_lock *one = open_lock_with(a, "locked end", 60000, 0),
@@ -1146,7 +1128,6 @@ static void a_release_is_repeated_while_its_row_stays_locked(void **state)
     ilk_op *op = NULL;
     MYSQL *other;
 
-    (void)state;
     take(one, 0);
     other = lock_row("locked end");
     assert_status(ILK_OK, ilk_lock_release_start(&op, one, &err));
@@ -1164,14 +1145,13 @@ static void a_release_is_repeated_while_its_row_stays_locked(void **state)
 }
 
 /* The transaction has locked the gap into which the row is to be inserted. */
-static void a_try_at_a_gap_that_stays_locked_is_busy(void **state)
+TEST(a_try_at_a_gap_that_stays_locked_is_busy)
 {
     ilk_client *a = open_db();
     ilk_lock *before = open_lock(a, "before the gap"),
              *one = open_lock(a, "locked gap");
     MYSQL *other = mysql_fixture_connect(&db, 1);
 
-    (void)state;
     take(before, 0); /* the table is there */
     give(before);
     assert_int_equal(0, mysql_query(other, "START TRANSACTION"));
@@ -1188,14 +1168,13 @@ static void a_try_at_a_gap_that_stays_locked_is_busy(void **state)
     ilk_client_free(a);
 }
 
-static void a_try_at_a_row_that_stays_locked_is_busy(void **state)
+TEST(a_try_at_a_row_that_stays_locked_is_busy)
 {
     ilk_client *a = open_db();
     ilk_lock *one = open_lock(a, "locked try");
     MYSQL *other;
     int64_t began;
 
-    (void)state;
     take(one, 0);
     give(one);
     other = lock_row("locked try");
@@ -1211,14 +1190,13 @@ static void a_try_at_a_row_that_stays_locked_is_busy(void **state)
 }
 
 /* InnoDB chooses a victim by a trigger that needs the rows in the other order. */
-static void a_deadlock_is_tried_again(void **state)
+TEST(a_deadlock_is_tried_again)
 {
     ilk_client *a = open_db();
     ilk_lock *one = open_lock(a, "deadlock");
     MYSQL *other = mysql_fixture_connect(&db, 0);
     taker waiter;
 
-    (void)state;
     take(one, 0);
     give(one);
     assert_sql("", "CREATE TABLE app.pair (id INT PRIMARY KEY, n INT, "
@@ -1279,9 +1257,8 @@ static void assert_refused(const char *login_and_host, const char *path,
     assert_refused_at(url, status, text);
 }
 
-static void urls_are_checked(void **state)
+TEST(urls_are_checked)
 {
-    (void)state;
     assert_refused_at("mysql://u@h,i/app", ILK_EINVAL, "one host");
     assert_refused_at("mysql://u@h/", ILK_EINVAL, "name of a database");
     assert_refused_at("mysql://u@h", ILK_EINVAL, "name of a database");
@@ -1293,9 +1270,8 @@ static void urls_are_checked(void **state)
     assert_refused_at("mysql://u:pw@127.0.0.1:1/app", ILK_ECONN, "127.0.0.1:1");
 }
 
-static void a_missing_right_says_what_to_run(void **state)
+TEST(a_missing_right_says_what_to_run)
 {
-    (void)state;
     mysql_fixture_sql(&db, "CREATE DATABASE small");
     mysql_fixture_sql(&db, "CREATE USER poor@'%%' IDENTIFIED BY 'pw'");
     mysql_fixture_sql(&db,
@@ -1325,21 +1301,19 @@ static void a_missing_right_says_what_to_run(void **state)
     mysql_fixture_sql(&db, "DROP DATABASE small");
 }
 
-static void a_read_only_server_is_refused(void **state)
+TEST(a_read_only_server_is_refused)
 {
-    (void)state;
     assert_sql("", "SET GLOBAL read_only=1");
     assert_refused("u:pw@127.0.0.1", "app", ILK_ESERVERREADONLY, "read_only");
     assert_sql("", "SET GLOBAL read_only=0");
 }
 
-static void all_schemes_are_known(void **state)
+TEST(all_schemes_are_known)
 {
     char url[128];
     ilk_client *client;
     ilk_lock *lock;
 
-    (void)state;
     snprintf(url, sizeof url, "mariadb://u:pw@127.0.0.1:%d/app", db.port);
     client = open_client_at(url);
     lock = open_lock(client, "n");
@@ -1381,7 +1355,7 @@ static void assert_leads(ilk_observer *observer, const char *value)
     ilk_leader_free(leader);
 }
 
-static void leaders_are_elected_and_observed(void **state)
+TEST(leaders_are_elected_and_observed)
 {
     ilk_client *a = open_db(), *b = open_db(), *c = open_db();
     ilk_election *one = open_candidate(a, "first"),
@@ -1391,7 +1365,6 @@ static void leaders_are_elected_and_observed(void **state)
     ilk_op *op = NULL;
     int64_t term;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(one, 0, &err));
     term = ilk_election_term(one);
     assert_status(ILK_OK, ilk_election_observe(&observer, watcher, 0, &err));
@@ -1453,14 +1426,13 @@ static double pairs_per_s(ilk_lock *lock)
     return PAIRS * 1e6 / (double)(now_us() - began);
 }
 
-static void pairs_take_two_statements(void **state)
+TEST(pairs_take_two_statements)
 {
     ilk_client *a = open_db();
     ilk_lock *lock = open_lock(a, "pairs");
     double raw, own;
     int before, after;
 
-    (void)state;
     take(lock, 0);
     give(lock);
     before = atoi(mysql_fixture_sql(&db, "SELECT VARIABLE_VALUE FROM "
@@ -1475,67 +1447,4 @@ static void pairs_take_two_statements(void **state)
     print_message("pairs/s: %.0f, by libmariadb alone %.0f\n", own, raw);
     ilk_lock_free(lock);
     ilk_client_free(a);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_clients_exclude_each_other),
-        cmocka_unit_test(a_fence_rises_over_a_lost_row),
-        cmocka_unit_test(names_have_any_bytes),
-        cmocka_unit_test(a_lease_that_ends_frees_the_row),
-        cmocka_unit_test(clients_are_served_in_their_order),
-        cmocka_unit_test(a_release_wakes_the_next_at_once),
-        cmocka_unit_test(many_waits_take_few_connections),
-        cmocka_unit_test(a_wait_that_ends_leaves_the_queue),
-        cmocka_unit_test(a_try_after_a_wait_that_ended_gets_a_free_row),
-        cmocka_unit_test(a_try_that_meets_a_release_does_not_overtake),
-        cmocka_unit_test(a_clock_that_was_set_back_does_not_close_a_row),
-        cmocka_unit_test(a_repeated_acquire_has_the_queue_lock_once),
-        cmocka_unit_test(a_failed_acquire_frees_the_queue_lock),
-        cmocka_unit_test(a_hold_without_the_queue_lock_gets_it_by_a_renewal),
-        cmocka_unit_test(a_killed_holder_is_followed_at_the_end_of_its_lease),
-        cmocka_unit_test(a_frozen_holder_is_followed_as_well),
-        cmocka_unit_test(a_detached_hold_is_adopted_by_another_client),
-        cmocka_unit_test(a_broken_hold_goes_to_the_next),
-        cmocka_unit_test(a_session_that_has_ended_is_not_killed),
-        cmocka_unit_test(killed_sessions_lose_neither_holds_nor_waits),
-        cmocka_unit_test(holds_and_waits_outlive_a_restart),
-        cmocka_unit_test(a_frozen_server_is_an_error_in_time),
-        cmocka_unit_test(a_release_whose_answer_is_lost_has_released),
-        cmocka_unit_test(a_release_that_is_repeated_too_late_is_not_known),
-        cmocka_unit_test(an_acquire_whose_answer_is_lost_keeps_its_fence),
-        cmocka_unit_test(a_server_without_sessions_is_polled),
-        cmocka_unit_test(an_interrupted_login_is_repeated),
-        cmocka_unit_test(a_wait_that_fails_is_repeated_with_pauses),
-        cmocka_unit_test(a_galera_node_is_refused),
-        cmocka_unit_test(a_forked_child_leaves_the_sessions_alone),
-        cmocka_unit_test(a_row_that_another_session_locks_is_waited_for),
-        cmocka_unit_test(a_row_that_stays_locked_delays_no_other),
-        cmocka_unit_test(a_reply_time_below_that_of_a_row_keeps_the_session),
-        cmocka_unit_test(a_release_is_repeated_while_its_row_stays_locked),
-        cmocka_unit_test(a_try_at_a_gap_that_stays_locked_is_busy),
-        cmocka_unit_test(a_try_at_a_row_that_stays_locked_is_busy),
-        cmocka_unit_test(a_deadlock_is_tried_again),
-        cmocka_unit_test(urls_are_checked),
-        cmocka_unit_test(all_schemes_are_known),
-        cmocka_unit_test(a_missing_right_says_what_to_run),
-        cmocka_unit_test(a_read_only_server_is_refused),
-        cmocka_unit_test(leaders_are_elected_and_observed),
-        cmocka_unit_test(pairs_take_two_statements),
-    };
-    int st;
-
-    setenv("INTERLOCK_BACKENDS", ILK_TEST_OBJECTS, 1);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    st = mysql_fixture_start(&db);
-    if (st == MYSQL_FIXTURE_MISSING) {
-        fprintf(stderr, "SKIPPED: ct_mysql needs mariadbd and "
-                        "mariadb-install-db\n");
-        return 77;
-    }
-    if (st)
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, stop_server);
 }

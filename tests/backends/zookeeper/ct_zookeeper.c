@@ -22,12 +22,27 @@
 static zookeeper_server zk;
 static ilk_error err;
 
-static int stop_server(void **state)
+static int start_server(void)
 {
-    (void)state;
+    int st;
+
+    setenv("INTERLOCK_BACKENDS", ILK_TEST_OBJECTS, 1);
+    st = zookeeper_server_start(&zk);
+    if (st == ZOOKEEPER_SERVER_SKIP) {
+        fprintf(stderr, "SKIPPED, ALL OF IT: ct_zookeeper needs java and "
+                        "ZooKeeper's jar (Debian: zookeeper)\n");
+        exit(77);
+    }
+    return st;
+}
+
+static int stop_server(void)
+{
     zookeeper_server_stop(&zk);
     return 0;
 }
+
+AROUND_ALL(start_server, stop_server);
 
 static ilk_client *open_zk(void)
 {
@@ -102,14 +117,13 @@ static void await_loss(ilk_lock *lock, int64_t most_ms)
 
 /* ---- holding ------------------------------------------------------------- */
 
-static void two_clients_exclude_each_other(void **state)
+TEST(two_clients_exclude_each_other)
 {
     ilk_client *a = open_zk(), *b = open_zk();
     ilk_lock *one = open_lock(a, "orders"), *two = open_lock(b, "orders");
     char node[256];
     int64_t fence;
 
-    (void)state;
     take(one, 0);
     fence = ilk_lock_fence(one);
     assert_int_equal(1, zookeeper_children(&zk, path_of("orders"), node));
@@ -130,7 +144,7 @@ static void two_clients_exclude_each_other(void **state)
     ilk_client_free(b);
 }
 
-static void names_have_any_bytes(void **state)
+TEST(names_have_any_bytes)
 {
     static const char *const names[] = {
         ".", "..", "a/b", "a%2Fb", "a", "zookeeper", "\xff\xfe\x01", " x "};
@@ -139,7 +153,6 @@ static void names_have_any_bytes(void **state)
     ilk_client *a = open_zk(), *b = open_zk();
     ilk_lock *locks[COUNT], *zero = NULL, *other;
 
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         locks[i] = open_lock(a, names[i]);
         take(locks[i], 0);
@@ -162,13 +175,12 @@ static void names_have_any_bytes(void **state)
     ilk_client_free(b);
 }
 
-static void a_hold_outlasts_its_session_timeout(void **state)
+TEST(a_hold_outlasts_its_session_timeout)
 {
     ilk_client *a = open_with(zk.port, "session_timeout_ms", 1500);
     ilk_lock *one = open_lock_with(a, "long", 60000, 0);
     int64_t until = fixture_now_ms() + 5000;
 
-    (void)state;
     take(one, 0);
     while (fixture_now_ms() < until) {
         usleep(100000);
@@ -180,14 +192,13 @@ static void a_hold_outlasts_its_session_timeout(void **state)
     ilk_client_free(a);
 }
 
-static void a_lease_that_ends_frees_the_node(void **state)
+TEST(a_lease_that_ends_frees_the_node)
 {
     ilk_client *a = open_zk(), *b = open_zk();
     ilk_lock *one = open_lock_with(a, "lease", 400, ILK_LOCK_NO_RENEW),
              *two = open_lock(b, "lease");
     int64_t began = fixture_now_ms(), took;
 
-    (void)state;
     take(one, 0);
     take(two, patience(10000));
     took = fixture_now_ms() - began;
@@ -218,14 +229,13 @@ static ilk_member *open_member(ilk_client *client, const char *name,
 }
 
 /* A handle that is freed leaves nobody to renew, and the session goes on. */
-static void a_member_that_is_not_renewed_is_removed_by_its_client(void **state)
+TEST(a_member_that_is_not_renewed_is_removed_by_its_client)
 {
     ilk_client *a = open_zk();
     ilk_member *left = open_member(a, "lapse", 400),
                *stays = open_member(a, "stay", 400);
     int64_t began;
 
-    (void)state;
     assert_status(ILK_OK, ilk_member_join(stays, "", 0, &err));
     began = fixture_now_ms();
     assert_status(ILK_OK, ilk_member_join(left, "", 0, &err));
@@ -247,13 +257,12 @@ static void a_member_that_is_not_renewed_is_removed_by_its_client(void **state)
 
 enum { WAITERS = 5 };
 
-static void clients_are_served_in_their_order(void **state)
+TEST(clients_are_served_in_their_order)
 {
     ilk_client *holder = open_zk(), *clients[WAITERS];
     ilk_lock *held = open_lock(holder, "order"), *locks[WAITERS];
     taker takers[WAITERS];
 
-    (void)state;
     take(held, 0);
     for (int i = 0; i < WAITERS; i++) {
         clients[i] = open_zk();
@@ -276,14 +285,13 @@ static void clients_are_served_in_their_order(void **state)
     ilk_client_free(holder);
 }
 
-static void a_waiter_that_goes_wakes_nobody(void **state)
+TEST(a_waiter_that_goes_wakes_nobody)
 {
     ilk_client *a = open_zk(), *b = open_zk(), *c = open_zk();
     ilk_lock *one = open_lock(a, "middle"), *two = open_lock(b, "middle"),
              *three = open_lock(c, "middle");
     taker second, third;
 
-    (void)state;
     take(one, 0);
     start_taker(&second, two, patience(800));
     await_nodes("middle", 2);
@@ -304,7 +312,7 @@ static void a_waiter_that_goes_wakes_nobody(void **state)
     ilk_client_free(c);
 }
 
-static void others_with_their_layouts_exclude_us(void **state)
+TEST(others_with_their_layouts_exclude_us)
 {
     static const char *const nodes[] = {"_c_0-lock-0000000000",
                                         "abc__lock__0000000000",
@@ -314,7 +322,6 @@ static void others_with_their_layouts_exclude_us(void **state)
     char path[300];
     taker waiter;
 
-    (void)state;
     take(one, 0);
     give(one);
     for (int i = 0; i < 3; i++) {
@@ -352,7 +359,7 @@ static int await_any(ilk_client *client, ilk_op *const *ops, int count)
     return -1;
 }
 
-static void a_thousand_waits_share_one_connection(void **state)
+TEST(a_thousand_waits_share_one_connection)
 {
     ilk_client *holder = open_zk(), *client = open_zk();
     ilk_lock *held = open_lock(holder, "many"), **locks;
@@ -360,7 +367,6 @@ static void a_thousand_waits_share_one_connection(void **state)
     ilk_op **ops;
     long requests;
 
-    (void)state;
     locks = calloc(MANY, sizeof *locks);
     ops = calloc(MANY, sizeof(ilk_op *));
     take(held, 0);
@@ -399,14 +405,13 @@ static void a_thousand_waits_share_one_connection(void **state)
 
 /* ---- losses -------------------------------------------------------------- */
 
-static void a_deleted_node_is_a_lost_hold(void **state)
+TEST(a_deleted_node_is_a_lost_hold)
 {
     ilk_client *a = open_zk(), *b = open_zk();
     ilk_lock *one = open_lock_with(a, "deleted", 3000, 0),
              *two = open_lock(b, "deleted");
     taker waiter;
 
-    (void)state;
     take(one, 0);
     start_taker(&waiter, two, patience(30000));
     await_nodes("deleted", 2);
@@ -420,7 +425,7 @@ static void a_deleted_node_is_a_lost_hold(void **state)
     ilk_client_free(b);
 }
 
-static void an_expired_session_loses_holds_and_waits_go_on(void **state)
+TEST(an_expired_session_loses_holds_and_waits_go_on)
 {
     zookeeper_proxy *proxy = zookeeper_proxy_open(&zk);
     ilk_client *a = open_over(proxy, 1500), *b = open_zk();
@@ -429,7 +434,6 @@ static void an_expired_session_loses_holds_and_waits_go_on(void **state)
              *other = open_lock(b, "expired2"), *next = open_lock(b, "expired");
     taker waiter;
 
-    (void)state;
     take(held, 0);
     take(other, 0);
     start_taker(&waiter, waits, patience(60000));
@@ -455,14 +459,13 @@ static void an_expired_session_loses_holds_and_waits_go_on(void **state)
     zookeeper_proxy_close(proxy);
 }
 
-static void holds_and_waits_outlive_a_restart(void **state)
+TEST(holds_and_waits_outlive_a_restart)
 {
     ilk_client *a = open_zk(), *b = open_zk();
     ilk_lock *one = open_lock_with(a, "restart", 30000, 0),
              *two = open_lock(b, "restart");
     taker waiter;
 
-    (void)state;
     take(one, 0);
     start_taker(&waiter, two, patience(60000));
     await_nodes("restart", 2);
@@ -479,7 +482,7 @@ static void holds_and_waits_outlive_a_restart(void **state)
     ilk_client_free(b);
 }
 
-static void a_dead_server_is_an_error_in_time(void **state)
+TEST(a_dead_server_is_an_error_in_time)
 {
     ilk_client *a = open_with(zk.port, "reply_timeout_ms", 3000);
     ilk_lock *one = open_lock(a, "dead");
@@ -487,7 +490,6 @@ static void a_dead_server_is_an_error_in_time(void **state)
     int status;
     ilk_status st;
 
-    (void)state;
     take(one, 0);
     give(one);
     kill(zk.pid, SIGSTOP);
@@ -525,7 +527,7 @@ static int find_connection(int port)
 }
 
 /* The program closes all descriptors, and opens a file of its own. */
-static void a_descriptor_of_the_program_is_left_alone(void **state)
+TEST(a_descriptor_of_the_program_is_left_alone)
 {
     zookeeper_proxy *proxy = zookeeper_proxy_open(&zk);
     ilk_client *a = open_over(proxy, 10000);
@@ -534,7 +536,6 @@ static void a_descriptor_of_the_program_is_left_alone(void **state)
     int pair[2], fd;
     char byte;
 
-    (void)state;
     take(held, 0);
     assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
     fd = find_connection(zookeeper_proxy_port(proxy));
@@ -557,7 +558,7 @@ static void a_descriptor_of_the_program_is_left_alone(void **state)
 enum { BURST = 60, PIECE = 100 };
 
 /* The last answer comes later than a silent server is given up, the others before. */
-static void answers_that_stream_in_are_no_silence(void **state)
+TEST(answers_that_stream_in_are_no_silence)
 {
     const int64_t reply_ms = patience(4000);
     zookeeper_proxy *proxy = zookeeper_proxy_open(&zk);
@@ -568,7 +569,6 @@ static void answers_that_stream_in_are_no_silence(void **state)
     char name[32];
     int accepted;
 
-    (void)state;
     for (int i = 0; i < BURST; i++) {
         snprintf(name, sizeof name, "stream%d", i);
         locks[i] = open_lock(a, name);
@@ -594,13 +594,12 @@ static void answers_that_stream_in_are_no_silence(void **state)
 
 /* ---- requests without an answer ------------------------------------------ */
 
-static void a_create_whose_answer_is_lost_is_found(void **state)
+TEST(a_create_whose_answer_is_lost_is_found)
 {
     zookeeper_proxy *proxy = zookeeper_proxy_open(&zk);
     ilk_client *a = open_over(proxy, 10000);
     ilk_lock *one = open_lock(a, "found");
 
-    (void)state;
     take(one, 0);
     give(one);
     zookeeper_proxy_arm(proxy, "-lock-");
@@ -620,13 +619,12 @@ static void a_create_whose_answer_is_lost_is_found(void **state)
     zookeeper_proxy_close(proxy);
 }
 
-static void a_release_whose_answer_is_lost_has_released(void **state)
+TEST(a_release_whose_answer_is_lost_has_released)
 {
     zookeeper_proxy *proxy = zookeeper_proxy_open(&zk);
     ilk_client *a = open_over(proxy, 10000);
     ilk_lock *one = open_lock(a, "unsaid");
 
-    (void)state;
     take(one, 0);
     zookeeper_proxy_arm(proxy, "-lock-");
     give(one);
@@ -637,14 +635,13 @@ static void a_release_whose_answer_is_lost_has_released(void **state)
     zookeeper_proxy_close(proxy);
 }
 
-static void a_join_or_leave_whose_answer_is_lost_is_made_once(void **state)
+TEST(a_join_or_leave_whose_answer_is_lost_is_made_once)
 {
     zookeeper_proxy *proxy = zookeeper_proxy_open(&zk);
     ilk_client *a = open_over(proxy, 10000);
     ilk_member *one = open_member(a, "found", 20000);
     const char *path = path_of("ilk:group:{found}");
 
-    (void)state;
     assert_status(ILK_OK, ilk_member_join(one, "x", 1, &err));
     assert_status(ILK_OK, ilk_member_leave(one, &err));
     zookeeper_proxy_arm(proxy, "ilk:group");
@@ -662,13 +659,12 @@ static void a_join_or_leave_whose_answer_is_lost_is_made_once(void **state)
 
 /* ---- the other primitives ------------------------------------------------ */
 
-static void readers_share_and_writers_wait(void **state)
+TEST(readers_share_and_writers_wait)
 {
     ilk_client *a = open_zk(), *b = open_zk();
     ilk_lock *one = NULL, *two = NULL, *writer = NULL;
     taker waiter;
 
-    (void)state;
     assert_status(ILK_OK, ilk_rwlock_read_open(&one, a, "rw", 2, NULL, &err));
     assert_status(ILK_OK, ilk_rwlock_read_open(&two, b, "rw", 2, NULL, &err));
     assert_status(ILK_OK,
@@ -713,13 +709,12 @@ static void turn_until_nodes(ilk_client *client, const char *name, int count)
     }
 }
 
-static void permits_are_limited(void **state)
+TEST(permits_are_limited)
 {
     ilk_client *a = open_zk(), *b = open_zk();
     ilk_semaphore *held[3], *other = open_permits(b, 3);
     ilk_op *op = NULL;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         held[i] = open_permits(a, 3);
         assert_status(ILK_OK, ilk_semaphore_acquire(held[i], 0, &err));
@@ -767,7 +762,7 @@ static void assert_leads(ilk_observer *observer, const char *value)
     ilk_leader_free(leader);
 }
 
-static void leaders_are_elected_and_observed(void **state)
+TEST(leaders_are_elected_and_observed)
 {
     ilk_client *a = open_zk(), *b = open_zk(), *c = open_zk();
     ilk_election *one = open_candidate(a, "first"),
@@ -777,7 +772,6 @@ static void leaders_are_elected_and_observed(void **state)
     ilk_op *op = NULL;
     int64_t term;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(one, 0, &err));
     term = ilk_election_term(one);
     assert_status(ILK_OK, ilk_election_observe(&observer, watcher, 0, &err));
@@ -821,9 +815,8 @@ static void assert_refused(ilk_status expected, const char *url,
     ilk_client_free(client);
 }
 
-static void urls_are_checked(void **state)
+TEST(urls_are_checked)
 {
-    (void)state;
     assert_refused(ILK_EINVAL, "zookeeper://127.0.0.1/x?colour=red", "colour");
     assert_refused(ILK_EINVAL, "zookeeper://127.0.0.1/x//y", "empty");
     assert_refused(ILK_EINVAL, "zookeeper://127.0.0.1/../x", "..");
@@ -833,13 +826,12 @@ static void urls_are_checked(void **state)
     assert_refused(ILK_ECONN, "zookeeper://127.0.0.1:1/x", "");
 }
 
-static void a_login_owns_its_path(void **state)
+TEST(a_login_owns_its_path)
 {
     char owner[128], other[128];
     ilk_client *a;
     ilk_lock *one;
 
-    (void)state;
     snprintf(owner, sizeof owner, "zookeeper://u:secret@127.0.0.1:%d/owned",
              zk.port);
     snprintf(other, sizeof other, "zookeeper://u:wrong@127.0.0.1:%d/owned",
@@ -888,7 +880,7 @@ static void *wait_and_note(void *arg)
     return NULL;
 }
 
-static void hand_overs_need_no_polling(void **state)
+TEST(hand_overs_need_no_polling)
 {
     ilk_client *clients[2] = {open_zk(), open_zk()};
     ilk_lock *locks[2] = {open_lock(clients[0], "relay"),
@@ -897,7 +889,6 @@ static void hand_overs_need_no_polling(void **state)
     pthread_t thread;
     relay next;
 
-    (void)state;
     take(locks[0], 0);
     for (int i = 0; i < HAND_OVERS; i++) {
         next = (relay){.lock = locks[(i + 1) % 2]};
@@ -922,13 +913,12 @@ static void hand_overs_need_no_polling(void **state)
     }
 }
 
-static void pairs_take_two_round_trips(void **state)
+TEST(pairs_take_two_round_trips)
 {
     ilk_client *a = open_zk();
     ilk_lock *lock = open_lock(a, "pairs");
     int64_t began;
 
-    (void)state;
     take(lock, 0);
     give(lock);
     began = now_us();
@@ -941,49 +931,4 @@ static void pairs_take_two_round_trips(void **state)
     assert_true(began < 1000000LL * patience(20));
     ilk_lock_free(lock);
     ilk_client_free(a);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_clients_exclude_each_other),
-        cmocka_unit_test(names_have_any_bytes),
-        cmocka_unit_test(a_hold_outlasts_its_session_timeout),
-        cmocka_unit_test(a_lease_that_ends_frees_the_node),
-        cmocka_unit_test(a_member_that_is_not_renewed_is_removed_by_its_client),
-        cmocka_unit_test(clients_are_served_in_their_order),
-        cmocka_unit_test(a_waiter_that_goes_wakes_nobody),
-        cmocka_unit_test(others_with_their_layouts_exclude_us),
-        cmocka_unit_test(a_thousand_waits_share_one_connection),
-        cmocka_unit_test(a_deleted_node_is_a_lost_hold),
-        cmocka_unit_test(an_expired_session_loses_holds_and_waits_go_on),
-        cmocka_unit_test(holds_and_waits_outlive_a_restart),
-        cmocka_unit_test(a_dead_server_is_an_error_in_time),
-        cmocka_unit_test(a_descriptor_of_the_program_is_left_alone),
-        cmocka_unit_test(answers_that_stream_in_are_no_silence),
-        cmocka_unit_test(a_create_whose_answer_is_lost_is_found),
-        cmocka_unit_test(a_release_whose_answer_is_lost_has_released),
-        cmocka_unit_test(a_join_or_leave_whose_answer_is_lost_is_made_once),
-        cmocka_unit_test(readers_share_and_writers_wait),
-        cmocka_unit_test(permits_are_limited),
-        cmocka_unit_test(leaders_are_elected_and_observed),
-        cmocka_unit_test(urls_are_checked),
-        cmocka_unit_test(a_login_owns_its_path),
-        cmocka_unit_test(hand_overs_need_no_polling),
-        cmocka_unit_test(pairs_take_two_round_trips),
-    };
-    int st;
-
-    setenv("INTERLOCK_BACKENDS", ILK_TEST_OBJECTS, 1);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    st = zookeeper_server_start(&zk);
-    if (st == ZOOKEEPER_SERVER_SKIP) {
-        fprintf(stderr, "SKIPPED, ALL OF IT: ct_zookeeper needs java and "
-                        "ZooKeeper's jar (Debian: zookeeper)\n");
-        return 77;
-    }
-    if (st)
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, stop_server);
 }

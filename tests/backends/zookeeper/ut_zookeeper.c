@@ -6,9 +6,9 @@
  */
 #include "base/alloc.h"
 #include "base/descriptor.h"
-#include "cmocka_all.h"
 #include "gateway/backend.h"
 #include "stores/zookeeper/zookeeper_store.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,31 +38,28 @@ static void answer(ilk__zk *store, ilk__zk_op_kind kind, int64_t sent_at,
     ilk__zk_note_answer(store, &op);
 }
 
-static void a_session_lasts_from_its_connection_on(void **state)
+TEST(a_session_lasts_from_its_connection_on)
 {
     ilk__zk store = connected_store();
 
-    (void)state;
     assert_int_equal(SESSION_MS, ilk__zk_session_end(&store));
 }
 
 /* A follower without its leader answers, too. */
-static void answers_without_the_leader_prolong_nothing(void **state)
+TEST(answers_without_the_leader_prolong_nothing)
 {
     ilk__zk store = connected_store();
 
-    (void)state;
     for (int64_t at = 1000; at <= 9000; at += 1000)
         answer(&store, ILK__ZK_EXISTS, at, at + 5);
     assert_int_equal(SESSION_MS, ilk__zk_session_end(&store));
 }
 
 /* Ticks of 5 s: the leader pings each 2.5 s. */
-static void an_answer_counts_when_a_ping_has_followed_it(void **state)
+TEST(an_answer_counts_when_a_ping_has_followed_it)
 {
     ilk__zk store = connected_store();
 
-    (void)state;
     answer(&store, ILK__ZK_EXISTS, 1000, 1005);
     answer(&store, ILK__ZK_SYNC, 1005 + PING_MS - 1, 1005 + PING_MS);
     assert_int_equal(SESSION_MS, ilk__zk_session_end(&store));
@@ -71,11 +68,10 @@ static void an_answer_counts_when_a_ping_has_followed_it(void **state)
 }
 
 /* Both may have waited in the network, and reached the server together. */
-static void an_answer_that_came_late_counts_late(void **state)
+TEST(an_answer_that_came_late_counts_late)
 {
     ilk__zk store = connected_store();
 
-    (void)state;
     answer(&store, ILK__ZK_EXISTS, 1000, 4000);
     answer(&store, ILK__ZK_SYNC, 1000 + PING_MS, 4000);
     assert_int_equal(SESSION_MS, ilk__zk_session_end(&store));
@@ -83,7 +79,7 @@ static void an_answer_that_came_late_counts_late(void **state)
     assert_int_equal(1000 + PING_MS + SESSION_MS, ilk__zk_session_end(&store));
 }
 
-static void requests_without_an_answer_prolong_nothing(void **state)
+TEST(requests_without_an_answer_prolong_nothing)
 {
     ilk__zk store = connected_store();
     const ilk__zk_op lost = {.store = &store,
@@ -92,18 +88,16 @@ static void requests_without_an_answer_prolong_nothing(void **state)
                              .answered_at = 9005,
                              .rc = ILK__ZK_LOST};
 
-    (void)state;
     answer(&store, ILK__ZK_EXISTS, 1000, 1005);
     ilk__zk_note_answer(&store, &lost);
     assert_int_equal(SESSION_MS, ilk__zk_session_end(&store));
 }
 
 /* Of many answers some are kept, over a whole timeout. */
-static void a_busy_session_is_known_to_last(void **state)
+TEST(a_busy_session_is_known_to_last)
 {
     ilk__zk store = connected_store();
 
-    (void)state;
     for (int64_t at = 10; at <= 40000; at += 10)
         answer(&store, ILK__ZK_SYNC, at, at + 5);
     assert_in_range(ilk__zk_session_end(&store),
@@ -163,12 +157,11 @@ static void make_stale(ilk__zk *store, int pair[2])
     store->conn->identity = ilk__descriptor_identity(pair[1]);
 }
 
-static void a_forked_child_closes_no_descriptor_of_its_own(void **state)
+TEST(a_forked_child_closes_no_descriptor_of_its_own)
 {
     ilk__zk store;
     int pair[2];
 
-    (void)state;
     make_stale(&store, pair);
     ilk__zk_backend.abandon(&store);
     assert_works(pair);
@@ -176,13 +169,12 @@ static void a_forked_child_closes_no_descriptor_of_its_own(void **state)
     close_pair(pair);
 }
 
-static void a_forked_child_closes_its_copy(void **state)
+TEST(a_forked_child_closes_its_copy)
 {
     ilk__zk store;
     int pair[2];
     char byte;
 
-    (void)state;
     connect_pair(&store, pair);
     ilk__zk_backend.abandon(&store);
     assert_int_equal(0, recv(pair[1], &byte, 1, 0));
@@ -190,13 +182,12 @@ static void a_forked_child_closes_its_copy(void **state)
     close(pair[1]);
 }
 
-static void the_end_of_a_session_shuts_no_other_socket(void **state)
+TEST(the_end_of_a_session_shuts_no_other_socket)
 {
     ilk__zk store;
     int pair[2];
     char byte;
 
-    (void)state;
     make_stale(&store, pair);
     fill(pair[0]);
     ilk__zk_shut(&store);
@@ -207,12 +198,11 @@ static void the_end_of_a_session_shuts_no_other_socket(void **state)
 }
 
 /* It does not wait until the server reads. */
-static void the_end_of_a_session_waits_for_nobody(void **state)
+TEST(the_end_of_a_session_waits_for_nobody)
 {
     ilk__zk store;
     int pair[2];
 
-    (void)state;
     connect_pair(&store, pair);
     fill(pair[0]);
     ilk__zk_shut(&store); /* ctest's limit ends it, if it hangs */
@@ -263,11 +253,10 @@ static void end_waiting(waiting *self)
 }
 
 /* Without the sync a create whose answer was lost might not be in the list. */
-static void no_list_is_read_without_its_sync(void **state)
+TEST(no_list_is_read_without_its_sync)
 {
     waiting self;
 
-    (void)state;
     begin_waiting(&self);
     ilk__zk_name_must_read(self.name);
     for (long n = 1; n <= 2; n++) {
@@ -291,13 +280,12 @@ static ilk_status take(ilk__zk *store, const void *frame, size_t len)
     return ilk__zk_take_frame(store, (ilk__span){frame, len}, &err);
 }
 
-static void a_connection_without_its_sync_is_not_used(void **state)
+TEST(a_connection_without_its_sync_is_not_used)
 {
     static const char session[36] = {
         [6] = 0x27, [7] = 0x10, [15] = 1, [19] = 16};
     waiting self;
 
-    (void)state;
     begin_waiting(&self);
     self.store.state = ILK__ZK_CONNECTS;
     ilk__alloc_fail_at(1);
@@ -323,25 +311,23 @@ static void assert_order(char *const *names, size_t count,
     ilk__free(list);
 }
 
-static void the_order_goes_on_behind_the_greatest_number(void **state)
+TEST(the_order_goes_on_behind_the_greatest_number)
 {
     static char late[] = "a-lock--2147483648", mid[] = "b-lock-2147483647",
                 early[] = "c-lock-2147483600";
     char *names[] = {late, early, mid};
     const char *const expected[] = {early, mid, late};
 
-    (void)state;
     assert_order(names, 3, expected);
 }
 
 /* Each is before the next one, and the last before the first. */
-static void numbers_that_lie_all_around_have_an_order(void **state)
+TEST(numbers_that_lie_all_around_have_an_order)
 {
     static char a[] = "a-lock-0000000000", b[] = "b-lock-1500000000",
                 c[] = "c-lock--1294967296";
     char *names[][3] = {{a, b, c}, {b, c, a}, {c, a, b}};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         const ilk__zk_name name = {.kind = ILK__CONTENDED_LOCK};
         const ilk__zk_op op = {.children = names[i], .child_count = 3};
@@ -474,12 +460,11 @@ static void assert_refused_by(ilk__zk_op_kind kind, const frame *one)
     assert_int_equal(ILK__ZK_CLOSING, end_code);
 }
 
-static void a_length_within_a_reply_ends_with_the_frame(void **state)
+TEST(a_length_within_a_reply_ends_with_the_frame)
 {
     static const int32_t lengths[] = {INT32_MAX, INT32_MAX - 255, 9, -2,
                                       INT32_MIN};
 
-    (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         frame one = reply_to(1, 1, 0);
 
@@ -492,12 +477,11 @@ static void a_length_within_a_reply_ends_with_the_frame(void **state)
     }
 }
 
-static void a_reply_without_its_record_is_refused(void **state)
+TEST(a_reply_without_its_record_is_refused)
 {
     const frame one = reply_to(1, 1, 0);
     frame cut = reply_to(1, 1, 0);
 
-    (void)state;
     put_text(&cut, "data");
     put_stat(&cut);
     cut.len--;
@@ -507,11 +491,10 @@ static void a_reply_without_its_record_is_refused(void **state)
     assert_refused_by(ILK__ZK_GET, &cut);
 }
 
-static void a_list_has_no_more_names_than_its_frame(void **state)
+TEST(a_list_has_no_more_names_than_its_frame)
 {
     static const int32_t counts[] = {INT32_MAX, INT32_MAX - 15, 2, -2};
 
-    (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         frame one = reply_to(1, 1, 0);
 
@@ -521,11 +504,10 @@ static void a_list_has_no_more_names_than_its_frame(void **state)
     }
 }
 
-static void a_name_that_no_node_has_is_refused(void **state)
+TEST(a_name_that_no_node_has_is_refused)
 {
     static const char *const names[] = {"", "/", "../a", "a/b"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         frame one = reply_to(1, 1, 0);
 
@@ -535,14 +517,13 @@ static void a_name_that_no_node_has_is_refused(void **state)
     }
 }
 
-static void a_created_node_has_the_path_that_was_asked_for(void **state)
+TEST(a_created_node_has_the_path_that_was_asked_for)
 {
     static const char *const paths[] = {"/test/b0000000001", "/test/a", "",
                                         "/test/a00000000x1",
                                         "/test/a00000000011"};
     frame zero = reply_to(1, 1, 0);
 
-    (void)state;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         frame one = reply_to(1, 1, 0);
 
@@ -555,11 +536,10 @@ static void a_created_node_has_the_path_that_was_asked_for(void **state)
     assert_refused_by(ILK__ZK_CREATE, &zero);
 }
 
-static void a_reply_belongs_to_the_oldest_request(void **state)
+TEST(a_reply_belongs_to_the_oldest_request)
 {
     static const int32_t xids[] = {0, 2, INT32_MAX, INT32_MIN, -2, -4, -8};
 
-    (void)state;
     for (size_t i = 0; i < sizeof xids / sizeof xids[0]; i++) {
         const frame one = reply_to(xids[i], 1, 0);
 
@@ -567,12 +547,11 @@ static void a_reply_belongs_to_the_oldest_request(void **state)
     }
 }
 
-static void a_reply_without_a_request_is_refused(void **state)
+TEST(a_reply_without_a_request_is_refused)
 {
     asking self;
     frame one = reply_to(1, 1, 0);
 
-    (void)state;
     begin_asking(&self, ILK__ZK_CHILDREN);
     put_int(&one, 1);
     put_text(&one, "child");
@@ -584,13 +563,12 @@ static void a_reply_without_a_request_is_refused(void **state)
     assert_int_equal(1, ends);
 }
 
-static void a_code_that_no_server_has_is_refused(void **state)
+TEST(a_code_that_no_server_has_is_refused)
 {
     static const int32_t codes[] = {1, 7, INT32_MAX, -1000, INT32_MIN};
     const frame refusal = reply_to(1, 1, -199);
     asking self;
 
-    (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         const frame one = reply_to(1, 1, codes[i]);
 
@@ -602,12 +580,11 @@ static void a_code_that_no_server_has_is_refused(void **state)
     end_asking(&self);
 }
 
-static void a_server_that_has_lost_transactions_is_left(void **state)
+TEST(a_server_that_has_lost_transactions_is_left)
 {
     const frame one = reply_to(1, 99, 0);
     asking self;
 
-    (void)state;
     begin_asking(&self, ILK__ZK_GET);
     self.store.zxid = 100;
     assert_refused(&self, &one);
@@ -616,12 +593,11 @@ static void a_server_that_has_lost_transactions_is_left(void **state)
 }
 
 /* One that makes no sense must not keep honest servers out. */
-static void only_an_answer_raises_the_zxid(void **state)
+TEST(only_an_answer_raises_the_zxid)
 {
     const frame one = reply_to(2, INT64_MAX, 0);
     asking self;
 
-    (void)state;
     begin_asking(&self, ILK__ZK_GET);
     assert_refused(&self, &one);
     assert_int_equal(0, self.store.zxid);
@@ -638,14 +614,13 @@ static frame event_of(int32_t kind, const char *path)
     return made;
 }
 
-static void an_event_that_makes_no_sense_is_refused(void **state)
+TEST(an_event_that_makes_no_sense_is_refused)
 {
     const frame kinds[] = {event_of(0, "/test/a"), event_of(5, "/test/a"),
                            event_of(-1, "/test/a"), event_of(3, "a"),
                            event_of(3, "")};
     frame huge = event_of(3, "/test/a");
 
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         assert_refused_by(ILK__ZK_GET, &kinds[i]);
     (void)ilk__zk_put_int(huge.bytes + 24, INT32_MAX);
@@ -654,13 +629,12 @@ static void an_event_that_makes_no_sense_is_refused(void **state)
     assert_refused_by(ILK__ZK_GET, &huge);
 }
 
-static void an_event_fires_only_what_was_asked_for(void **state)
+TEST(an_event_fires_only_what_was_asked_for)
 {
     const frame other = event_of(2, "/test/b"), own = event_of(2, "/test/a");
     frame one = reply_to(1, 1, 0);
     asking self;
 
-    (void)state;
     begin_asking(&self, ILK__ZK_GET);
     assert_int_equal(ILK_OK, take(&self.store, own.bytes, own.len));
     put_text(&one, "data");
@@ -689,7 +663,7 @@ static void assert_no_session(int64_t had, const frame *one)
     close(pair[1]);
 }
 
-static void a_session_that_makes_no_sense_is_refused(void **state)
+TEST(a_session_that_makes_no_sense_is_refused)
 {
     const frame sessions[] = {
         session_of(0, 10000, PASSWORD),     session_of(1, 0, PASSWORD),
@@ -698,7 +672,6 @@ static void a_session_that_makes_no_sense_is_refused(void **state)
         session_of(1, 10000, -2),           session_of(1, 10000, PASSWORD - 1)};
     const frame other = session_of(2, 10000, PASSWORD);
 
-    (void)state;
     for (size_t i = 0; i < sizeof sessions / sizeof sessions[0]; i++)
         assert_no_session(0, &sessions[i]);
     assert_no_session(1, &other);
@@ -717,13 +690,12 @@ static ilk_status first_frame(const char *bytes, size_t len)
     return st;
 }
 
-static void the_length_of_a_frame_has_bounds(void **state)
+TEST(the_length_of_a_frame_has_bounds)
 {
     static const int32_t lengths[] = {
         0, -1, INT32_MIN, INT32_MAX, ILK__ZK_HEAD - 1, ILK__ZK_FRAME_MOST + 1};
     char bytes[64] = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         (void)ilk__zk_put_int(bytes, lengths[i]);
         assert_int_equal(ILK_EREPLY, first_frame(bytes, sizeof bytes));
@@ -733,40 +705,4 @@ static void the_length_of_a_frame_has_bounds(void **state)
     assert_int_equal(ILK_EAGAIN, first_frame(bytes, 3));
     (void)ilk__zk_put_int(bytes, 60);
     assert_int_equal(ILK_OK, first_frame(bytes, sizeof bytes));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_lasts_from_its_connection_on),
-        cmocka_unit_test(answers_without_the_leader_prolong_nothing),
-        cmocka_unit_test(an_answer_counts_when_a_ping_has_followed_it),
-        cmocka_unit_test(an_answer_that_came_late_counts_late),
-        cmocka_unit_test(requests_without_an_answer_prolong_nothing),
-        cmocka_unit_test(a_busy_session_is_known_to_last),
-        cmocka_unit_test(a_forked_child_closes_no_descriptor_of_its_own),
-        cmocka_unit_test(a_forked_child_closes_its_copy),
-        cmocka_unit_test(the_end_of_a_session_shuts_no_other_socket),
-        cmocka_unit_test(the_end_of_a_session_waits_for_nobody),
-        cmocka_unit_test(no_list_is_read_without_its_sync),
-        cmocka_unit_test(a_connection_without_its_sync_is_not_used),
-        cmocka_unit_test(the_order_goes_on_behind_the_greatest_number),
-        cmocka_unit_test(numbers_that_lie_all_around_have_an_order),
-        cmocka_unit_test(a_length_within_a_reply_ends_with_the_frame),
-        cmocka_unit_test(a_reply_without_its_record_is_refused),
-        cmocka_unit_test(a_list_has_no_more_names_than_its_frame),
-        cmocka_unit_test(a_name_that_no_node_has_is_refused),
-        cmocka_unit_test(a_created_node_has_the_path_that_was_asked_for),
-        cmocka_unit_test(a_reply_belongs_to_the_oldest_request),
-        cmocka_unit_test(a_reply_without_a_request_is_refused),
-        cmocka_unit_test(a_code_that_no_server_has_is_refused),
-        cmocka_unit_test(a_server_that_has_lost_transactions_is_left),
-        cmocka_unit_test(only_an_answer_raises_the_zxid),
-        cmocka_unit_test(an_event_that_makes_no_sense_is_refused),
-        cmocka_unit_test(an_event_fires_only_what_was_asked_for),
-        cmocka_unit_test(a_session_that_makes_no_sense_is_refused),
-        cmocka_unit_test(the_length_of_a_frame_has_bounds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,20 +4,18 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
-static int heal(void **state)
+static int heal(void)
 {
-    (void)state;
     ilk__alloc_fail_at(0);
     return 0;
 }
 
-static void zero_bytes_are_no_failure(void **state)
+TEST(zero_bytes_are_no_failure)
 {
     void *blocks[3];
 
-    (void)state;
     blocks[0] = ilk__malloc(0);
     blocks[1] = ilk__calloc(0, 8);
     blocks[2] = ilk__realloc(NULL, 0);
@@ -28,19 +26,17 @@ static void zero_bytes_are_no_failure(void **state)
     }
 }
 
-static void calloc_refuses_a_product_that_overflows(void **state)
+TEST(calloc_refuses_a_product_that_overflows)
 {
     volatile size_t half = SIZE_MAX / 2;
 
-    (void)state;
     assert_null(ilk__calloc(half, 3));
 }
 
-static void copies_end_in_nul_and_keep_bytes(void **state)
+TEST(copies_end_in_nul_and_keep_bytes)
 {
     char *text = ilk__strdup("abc"), *data = ilk__memdup("a\0b", 3);
 
-    (void)state;
     assert_string_equal(text, "abc");
     assert_memory_equal(data, "a\0b\0", 4);
     assert_null(ilk__strdup(NULL));
@@ -48,20 +44,18 @@ static void copies_end_in_nul_and_keep_bytes(void **state)
     ilk__free(data);
 }
 
-static void copy_of_nothing_is_an_empty_string(void **state)
+TEST(copy_of_nothing_is_an_empty_string)
 {
     char *data = ilk__memdup(NULL, 0);
 
-    (void)state;
     assert_string_equal(data, "");
     ilk__free(data);
 }
 
-static void the_chosen_allocation_and_all_after_it_fail(void **state)
+TEST_WITH(NULL, heal, the_chosen_allocation_and_all_after_it_fail)
 {
     void *first, *second;
 
-    (void)state;
     ilk__alloc_fail_at(3);
     first = ilk__malloc(1);
     second = ilk__calloc(1, 1);
@@ -77,11 +71,10 @@ static void the_chosen_allocation_and_all_after_it_fail(void **state)
     ilk__free(second);
 }
 
-static void a_failed_realloc_leaves_the_block(void **state)
+TEST_WITH(NULL, heal, a_failed_realloc_leaves_the_block)
 {
     char *text = ilk__strdup("kept");
 
-    (void)state;
     ilk__alloc_fail_at(1);
 
     assert_null(ilk__realloc(text, 1000));
@@ -89,9 +82,8 @@ static void a_failed_realloc_leaves_the_block(void **state)
     ilk__free(text);
 }
 
-static void allocations_are_counted_from_the_last_fail_at(void **state)
+TEST_WITH(NULL, heal, allocations_are_counted_from_the_last_fail_at)
 {
-    (void)state;
     ilk__alloc_fail_at(0);
     ilk__free(ilk__malloc(1));
     ilk__free(ilk__strdup("a"));
@@ -101,31 +93,12 @@ static void allocations_are_counted_from_the_last_fail_at(void **state)
     assert_int_equal(ilk__alloc_count(), 0);
 }
 
-static void wipe_leaves_zeros(void **state)
+TEST(wipe_leaves_zeros)
 {
     char secret[] = "secret";
 
-    (void)state;
     ilk__wipe(secret, sizeof secret);
     ilk__wipe(NULL, 0);
 
     assert_memory_equal(secret, "\0\0\0\0\0\0", sizeof secret);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zero_bytes_are_no_failure),
-        cmocka_unit_test(calloc_refuses_a_product_that_overflows),
-        cmocka_unit_test(copies_end_in_nul_and_keep_bytes),
-        cmocka_unit_test(copy_of_nothing_is_an_empty_string),
-        cmocka_unit_test_teardown(the_chosen_allocation_and_all_after_it_fail,
-                                  heal),
-        cmocka_unit_test_teardown(a_failed_realloc_leaves_the_block, heal),
-        cmocka_unit_test_teardown(allocations_are_counted_from_the_last_fail_at,
-                                  heal),
-        cmocka_unit_test(wipe_leaves_zeros),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

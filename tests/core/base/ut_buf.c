@@ -6,13 +6,12 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
-static void an_empty_buffer_has_data_of_length_zero(void **state)
+TEST(an_empty_buffer_has_data_of_length_zero)
 {
     ilk__buf buf = {0};
 
-    (void)state;
     assert_int_equal(ilk__buf_len(&buf), 0);
     assert_non_null(ilk__buf_data(&buf));
     assert_int_equal(ilk__buf_add(&buf, NULL, 0), ILK_OK);
@@ -21,12 +20,11 @@ static void an_empty_buffer_has_data_of_length_zero(void **state)
 }
 
 /* Random additions and takings against a counter: byte n is n % 251. */
-static void bytes_leave_in_the_order_they_came(void **state)
+TEST(bytes_leave_in_the_order_they_came)
 {
     unsigned in = 0, out = 0, seed = 12345;
     ilk__buf buf = {0};
 
-    (void)state;
     for (int round = 0; round < 3000; round++) {
         unsigned char piece[300];
         size_t n, len = (seed = seed * 1103515245u + 12345u) >> 16;
@@ -45,12 +43,11 @@ static void bytes_leave_in_the_order_they_came(void **state)
     ilk__buf_free(&buf);
 }
 
-static void reserved_room_holds_what_was_asked_for(void **state)
+TEST(reserved_room_holds_what_was_asked_for)
 {
     ilk__buf buf = {0};
     char *at;
 
-    (void)state;
     assert_int_equal(ilk__buf_add(&buf, "abc", 3), ILK_OK);
     at = ilk__buf_reserve(&buf, 100000);
     assert_non_null(at);
@@ -62,12 +59,11 @@ static void reserved_room_holds_what_was_asked_for(void **state)
     ilk__buf_free(&buf);
 }
 
-static void room_in_front_is_used_before_more_is_asked_for(void **state)
+TEST(room_in_front_is_used_before_more_is_asked_for)
 {
     ilk__buf buf = {0};
     size_t room;
 
-    (void)state;
     assert_non_null(ilk__buf_reserve(&buf, 1));
     room = buf.room;
     for (size_t i = 0; i < 20 * room; i++) {
@@ -78,12 +74,11 @@ static void room_in_front_is_used_before_more_is_asked_for(void **state)
     ilk__buf_free(&buf);
 }
 
-static void no_memory_is_a_status_and_keeps_the_content(void **state)
+TEST(no_memory_is_a_status_and_keeps_the_content)
 {
     char big[5000] = {0};
     ilk__buf buf = {0};
 
-    (void)state;
     assert_int_equal(ilk__buf_add(&buf, "kept", 4), ILK_OK);
     ilk__alloc_fail_at(1);
     assert_int_equal(ilk__buf_add(&buf, big, sizeof big), ILK_ENOMEM);
@@ -94,11 +89,10 @@ static void no_memory_is_a_status_and_keeps_the_content(void **state)
     ilk__buf_free(&buf);
 }
 
-static void a_length_that_overflows_is_refused(void **state)
+TEST(a_length_that_overflows_is_refused)
 {
     ilk__buf buf = {0};
 
-    (void)state;
     assert_null(ilk__buf_reserve(&buf, SIZE_MAX));
     assert_int_equal(ilk__buf_add(&buf, "a", 1), ILK_OK);
     assert_null(ilk__buf_reserve(&buf, SIZE_MAX));
@@ -107,30 +101,14 @@ static void a_length_that_overflows_is_refused(void **state)
     ilk__buf_free(&buf);
 }
 
-static void a_freed_buffer_is_empty_and_usable(void **state)
+TEST(a_freed_buffer_is_empty_and_usable)
 {
     ilk__buf buf = {0};
 
-    (void)state;
     assert_int_equal(ilk__buf_add(&buf, "a", 1), ILK_OK);
     ilk__buf_free(&buf);
     assert_int_equal(ilk__buf_len(&buf), 0);
     assert_int_equal(ilk__buf_add(&buf, "b", 1), ILK_OK);
     assert_memory_equal(ilk__buf_data(&buf), "b", 1);
     ilk__buf_free(&buf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_buffer_has_data_of_length_zero),
-        cmocka_unit_test(bytes_leave_in_the_order_they_came),
-        cmocka_unit_test(reserved_room_holds_what_was_asked_for),
-        cmocka_unit_test(room_in_front_is_used_before_more_is_asked_for),
-        cmocka_unit_test(no_memory_is_a_status_and_keeps_the_content),
-        cmocka_unit_test(a_length_that_overflows_is_refused),
-        cmocka_unit_test(a_freed_buffer_is_empty_and_usable),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

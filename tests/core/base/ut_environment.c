@@ -17,9 +17,8 @@
 
 enum { NOT_SECURE = 77, OTHER_USER = 4242 };
 
-static void an_ordinary_program_reads_its_environment(void **state)
+TEST(an_ordinary_program_reads_its_environment)
 {
-    (void)state;
     setenv("INTERLOCK_TEST", "yes", 1);
     assert_string_equal(ilk__environment("INTERLOCK_TEST"), "yes");
     unsetenv("INTERLOCK_TEST");
@@ -54,13 +53,12 @@ static void copy_program(const char *to)
     close(out);
 }
 
-static void a_program_with_more_rights_does_not(void **state)
+TEST(a_program_with_more_rights_does_not)
 {
     char dir[] = "/tmp/ilk-environment-XXXXXX", program[64];
     int status;
     pid_t pid;
 
-    (void)state;
     if (geteuid() != 0)
         skip_because("only root can make a program of another user");
     assert_non_null(mkdtemp(dir));
@@ -85,17 +83,10 @@ static void a_program_with_more_rights_does_not(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ordinary_program_reads_its_environment),
-#ifdef __linux__
-        cmocka_unit_test(a_program_with_more_rights_does_not),
-#endif
-    };
-
     (void)argv;
 #ifdef __linux__
     if (argc > 1)
         _exit(look()); /* LeakSanitizer refuses to look at such a process */
 #endif
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

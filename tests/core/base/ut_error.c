@@ -4,14 +4,13 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 /* The last status; the one after it must be unknown. */
 enum { LAST = ILK_ECONFLICT };
 
-static void every_status_has_a_name_and_a_text_of_its_own(void **state)
+TEST(every_status_has_a_name_and_a_text_of_its_own)
 {
-    (void)state;
     for (int32_t a = 0; a >= LAST; a--) {
         assert_non_null(ilk_status_name(a));
         assert_int_equal(strncmp(ilk_status_name(a), "ILK_", 4), 0);
@@ -23,37 +22,33 @@ static void every_status_has_a_name_and_a_text_of_its_own(void **state)
     }
 }
 
-static void numbers_that_are_no_status_are_told_so(void **state)
+TEST(numbers_that_are_no_status_are_told_so)
 {
     const int32_t strange[] = {1, LAST - 1, INT32_MIN, INT32_MAX};
 
-    (void)state;
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
         assert_string_equal(ilk_status_name(strange[i]), "ILK_?");
         assert_string_equal(ilk_strerror(strange[i]), "unknown status");
     }
 }
 
-static void names_are_those_of_the_header(void **state)
+TEST(names_are_those_of_the_header)
 {
-    (void)state;
     assert_string_equal(ilk_status_name(ILK_OK), "ILK_OK");
     assert_string_equal(ilk_status_name(ILK_EBUSY), "ILK_EBUSY");
     assert_string_equal(ilk_status_name(ILK_EFORKED), "ILK_EFORKED");
     assert_string_equal(ilk_status_name(ILK_ECLUSTER), "ILK_ECLUSTER");
 }
 
-static void version_is_that_of_the_header(void **state)
+TEST(version_is_that_of_the_header)
 {
-    (void)state;
     assert_string_equal(ilk_version(), "0.1.0");
 }
 
-static void fail_fills_the_error_and_returns_the_status(void **state)
+TEST(fail_fills_the_error_and_returns_the_status)
 {
     ilk_error err;
 
-    (void)state;
     assert_int_equal(ilk__fail(&err, ILK_EINVAL, "ttl_ms must be %s, got %d",
                                "positive", -5),
                      ILK_EINVAL);
@@ -62,19 +57,17 @@ static void fail_fills_the_error_and_returns_the_status(void **state)
     assert_string_equal(err.msg, "ttl_ms must be positive, got -5");
 }
 
-static void fail_accepts_no_error_struct(void **state)
+TEST(fail_accepts_no_error_struct)
 {
-    (void)state;
     assert_int_equal(ilk__fail(NULL, ILK_EBUSY, "%d", 1), ILK_EBUSY);
     ilk__error_clear(NULL);
 }
 
-static void text_that_is_too_long_is_cut(void **state)
+TEST(text_that_is_too_long_is_cut)
 {
     char text[2 * ILK_ERROR_MAX];
     ilk_error err;
 
-    (void)state;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     ilk__fail(&err, ILK_EINVAL, "%s", text);
@@ -82,18 +75,17 @@ static void text_that_is_too_long_is_cut(void **state)
     assert_int_equal(strlen(err.msg), ILK_ERROR_MAX - 1);
 }
 
-static void control_bytes_become_question_marks(void **state)
+TEST(control_bytes_become_question_marks)
 {
     ilk_error err;
 
-    (void)state;
     ilk__fail(&err, ILK_EINVAL, "a\nb\tc\x7f\x01 \xc3\xa9");
 
     assert_string_equal(err.msg, "a?b?c?? \xc3\xa9");
 }
 
 /* A server's text could steer the terminal that shows it. */
-static void what_no_terminal_should_get_becomes_question_marks(void **state)
+TEST(what_no_terminal_should_get_becomes_question_marks)
 {
     static const char *const texts[][2] = {
         {"\xc2\x9b"
@@ -114,51 +106,29 @@ static void what_no_terminal_should_get_becomes_question_marks(void **state)
         {"\xe2\x82\xac \xf0\x9f\x94\x92", "\xe2\x82\xac \xf0\x9f\x94\x92"}};
     ilk_error err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ilk__fail(&err, ILK_ESERVER, "%s", texts[i][0]);
         assert_string_equal(err.msg, texts[i][1]);
     }
 }
 
-static void the_old_text_may_be_part_of_the_new(void **state)
+TEST(the_old_text_may_be_part_of_the_new)
 {
     ilk_error err;
 
-    (void)state;
     ilk__fail(&err, ILK_ECONN, "refused");
     ilk__fail(&err, ILK_ECONN, "localhost: %s", err.msg);
 
     assert_string_equal(err.msg, "localhost: refused");
 }
 
-static void clear_leaves_ok_and_no_text(void **state)
+TEST(clear_leaves_ok_and_no_text)
 {
     ilk_error err;
 
-    (void)state;
     ilk__fail(&err, ILK_ECONN, "refused");
     ilk__error_clear(&err);
 
     assert_int_equal(err.code, ILK_OK);
     assert_string_equal(err.msg, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_a_name_and_a_text_of_its_own),
-        cmocka_unit_test(numbers_that_are_no_status_are_told_so),
-        cmocka_unit_test(names_are_those_of_the_header),
-        cmocka_unit_test(version_is_that_of_the_header),
-        cmocka_unit_test(fail_fills_the_error_and_returns_the_status),
-        cmocka_unit_test(fail_accepts_no_error_struct),
-        cmocka_unit_test(text_that_is_too_long_is_cut),
-        cmocka_unit_test(control_bytes_become_question_marks),
-        cmocka_unit_test(what_no_terminal_should_get_becomes_question_marks),
-        cmocka_unit_test(the_old_text_may_be_part_of_the_new),
-        cmocka_unit_test(clear_leaves_ok_and_no_text),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

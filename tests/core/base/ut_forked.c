@@ -39,12 +39,11 @@ static void descend(pid_t (*fork_it)(void), uint32_t parents, int depth)
     _exit(0);
 }
 
-static void each_child_has_a_number_of_its_own(void **state)
+TEST(each_child_has_a_number_of_its_own)
 {
     pid_t (*const forks[])(void) = {fork, fork_by_clone};
     uint32_t own = ilk__fork_generation();
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         pid_t pid = fork_now();
 
@@ -63,13 +62,12 @@ static void *read_generation(void *arg)
     return NULL;
 }
 
-static void threads_of_a_child_agree(void **state)
+TEST(threads_of_a_child_agree)
 {
     uint32_t own = ilk__fork_generation(), seen[THREADS];
     pthread_t threads[THREADS];
     pid_t pid;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -86,19 +84,10 @@ static void threads_of_a_child_agree(void **state)
     assert_ends_well(pid);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     ilk__fork_watch();
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_child_has_a_number_of_its_own),
-        cmocka_unit_test(threads_of_a_child_agree),
-    };
-
-    return cmocka_run_group_tests(tests, setup, NULL);
-}
+AROUND_ALL(setup, NULL);

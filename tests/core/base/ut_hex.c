@@ -4,11 +4,10 @@
 
 #include <stdio.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
-static void each_byte_has_two_digits(void **state)
+TEST(each_byte_has_two_digits)
 {
-    (void)state;
     for (int byte = 0; byte < 256; byte++) {
         char expected[3], got[3] = "";
 
@@ -16,13 +15,4 @@ static void each_byte_has_two_digits(void **state)
         assert_ptr_equal(got + 2, ilk__hex(got, (unsigned char)byte));
         assert_string_equal(expected, got);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_byte_has_two_digits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static int64_t now_ms = 1;
 
@@ -85,17 +85,15 @@ static void say_and_keep_errno(void)
         _exit(1);
 }
 
-static void nothing_is_said_by_default(void **state)
+TEST(nothing_is_said_by_default)
 {
-    (void)state;
     assert_string_equal(child_says(NULL, say_one_of_each), "");
     assert_string_equal(child_says("", say_one_of_each), "");
     assert_string_equal(child_says("off", say_one_of_each), "");
 }
 
-static void a_level_lets_through_what_is_as_grave(void **state)
+TEST(a_level_lets_through_what_is_as_grave)
 {
-    (void)state;
     assert_string_equal(child_says("error", say_one_of_each),
                         "interlock: error: e1\n");
     assert_string_equal(child_says("warn", say_one_of_each),
@@ -105,28 +103,25 @@ static void a_level_lets_through_what_is_as_grave(void **state)
                         "interlock: info: i3\ninterlock: debug: d4\n");
 }
 
-static void a_level_that_is_none_is_told_and_taken_as_warn(void **state)
+TEST(a_level_that_is_none_is_told_and_taken_as_warn)
 {
     const char *said = child_says("loud", say_one_of_each);
 
-    (void)state;
     assert_non_null(strstr(said, "INTERLOCK_LOG is none of"));
     assert_non_null(strstr(said, "w2"));
     assert_null(strstr(said, "i3"));
 }
 
-static void control_bytes_are_escaped(void **state)
+TEST(control_bytes_are_escaped)
 {
-    (void)state;
     assert_string_equal(child_says("warn", say_control_bytes),
                         "interlock: warn: a\\x0ab\\x1b[31m\\x7f \xc3\xa9\n");
 }
 
-static void a_line_is_cut_and_stays_a_line(void **state)
+TEST(a_line_is_cut_and_stays_a_line)
 {
     const char *said = child_says("warn", say_very_much);
 
-    (void)state;
     assert_in_range(strlen(said), 900, 1024);
     assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
 }
@@ -144,9 +139,8 @@ static void say_the_same_again_and_again(void)
     ilk__log(ILK__LOG_WARN, "the same %d", 1);
 }
 
-static void a_repeated_line_is_written_once_per_second(void **state)
+TEST(a_repeated_line_is_written_once_per_second)
 {
-    (void)state;
     assert_string_equal(child_says("warn", say_the_same_again_and_again),
                         "interlock: warn: the same 1\n"
                         "interlock: warn: the same 2\n"
@@ -166,12 +160,16 @@ static void say_a_long_line_again(void)
     }
 }
 
-static void the_count_fits_into_a_long_line(void **state)
+TEST(the_count_fits_into_a_long_line)
 {
     const char *said = child_says("warn", say_a_long_line_again);
 
-    (void)state;
     assert_non_null(strstr(said, "x (repeated 1 times)\n"));
+}
+
+TEST(errno_is_kept)
+{
+    assert_string_equal(child_says("error", say_and_keep_errno), "");
 }
 
 /* ---- the program's callback --------------------------------------------- */
@@ -192,12 +190,30 @@ static void receive(void *user, int32_t level, const char *text)
     errno = EBADF;
 }
 
-static void a_callback_receives_what_is_as_grave_as_its_level(void **state)
+static void both_receive_the_line(void)
+{
+    static received got;
+
+    ilk_log_set_callback(receive, &got, ILK_LOG_INFO, NULL);
+    ilk__log(ILK__LOG_INFO, "for both");
+    if (strcmp(got.text, "for both") != 0)
+        _exit(1);
+}
+
+TEST(standard_error_has_its_own_level)
+{
+    assert_string_equal(child_says("info", both_receive_the_line),
+                        "interlock: info: for both\n");
+    assert_string_equal(child_says(NULL, both_receive_the_line), "");
+}
+
+/* Tests above log in children, those below in this process. */
+
+TEST(a_callback_receives_what_is_as_grave_as_its_level)
 {
     received got = {0};
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(ILK_OK,
                      ilk_log_set_callback(receive, &got, ILK_LOG_WARN, &err));
     ilk__log(ILK__LOG_INFO, "not this");
@@ -215,11 +231,10 @@ static void a_callback_receives_what_is_as_grave_as_its_level(void **state)
                      ilk_log_set_callback(NULL, NULL, ILK_LOG_WARN, &err));
 }
 
-static void the_last_callback_is_the_one(void **state)
+TEST(the_last_callback_is_the_one)
 {
     received first = {0}, second = {0};
 
-    (void)state;
     assert_int_equal(ILK_OK,
                      ilk_log_set_callback(receive, &first, ILK_LOG_WARN, NULL));
     assert_int_equal(
@@ -234,61 +249,15 @@ static void the_last_callback_is_the_one(void **state)
     assert_string_equal("one", second.text);
 }
 
-static void a_level_that_no_line_has_is_refused(void **state)
+TEST(a_level_that_no_line_has_is_refused)
 {
     received got = {0};
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(ILK_EINVAL,
                      ilk_log_set_callback(receive, &got, ILK_LOG_OFF, &err));
     assert_non_null(strstr(err.msg, "got 0"));
     assert_int_equal(ILK_EINVAL, ilk_log_set_callback(receive, &got, 5, NULL));
     ilk__log(ILK__LOG_ERROR, "nobody");
     assert_int_equal(0, got.count);
-}
-
-static void both_receive_the_line(void)
-{
-    static received got;
-
-    ilk_log_set_callback(receive, &got, ILK_LOG_INFO, NULL);
-    ilk__log(ILK__LOG_INFO, "for both");
-    if (strcmp(got.text, "for both") != 0)
-        _exit(1);
-}
-
-static void standard_error_has_its_own_level(void **state)
-{
-    (void)state;
-    assert_string_equal(child_says("info", both_receive_the_line),
-                        "interlock: info: for both\n");
-    assert_string_equal(child_says(NULL, both_receive_the_line), "");
-}
-
-static void errno_is_kept(void **state)
-{
-    (void)state;
-    assert_string_equal(child_says("error", say_and_keep_errno), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_said_by_default),
-        cmocka_unit_test(a_level_lets_through_what_is_as_grave),
-        cmocka_unit_test(a_level_that_is_none_is_told_and_taken_as_warn),
-        cmocka_unit_test(control_bytes_are_escaped),
-        cmocka_unit_test(a_line_is_cut_and_stays_a_line),
-        cmocka_unit_test(a_repeated_line_is_written_once_per_second),
-        cmocka_unit_test(the_count_fits_into_a_long_line),
-        cmocka_unit_test(errno_is_kept),
-        cmocka_unit_test(standard_error_has_its_own_level),
-        /* Those above run in children; these log in this process. */
-        cmocka_unit_test(a_callback_receives_what_is_as_grave_as_its_level),
-        cmocka_unit_test(the_last_callback_is_the_one),
-        cmocka_unit_test(a_level_that_no_line_has_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "base/hex.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <string.h>
 
@@ -33,12 +33,11 @@ static void put_hash(char out[2 * ILK__MD5_SIZE + 1], const ilk__md5 *md5)
     *out = '\0';
 }
 
-static void the_vectors_are_met(void **state)
+TEST(the_vectors_are_met)
 {
     char text[2 * ILK__MD5_SIZE + 1];
     ilk__md5 md5;
 
-    (void)state;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         ilk__md5_begin(&md5);
         ilk__md5_add(&md5, vectors[i].text, strlen(vectors[i].text));
@@ -49,12 +48,11 @@ static void the_vectors_are_met(void **state)
 
 /* All lengths around one and two blocks, each cut at every place. The hashes of
  * pieces and of the whole are equal, also when the hash was read in between. */
-static void pieces_have_the_hash_of_the_whole(void **state)
+TEST(pieces_have_the_hash_of_the_whole)
 {
     char data[150], whole[2 * ILK__MD5_SIZE + 1], pieces[sizeof whole];
     ilk__md5 md5;
 
-    (void)state;
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(i * 7);
     for (size_t len = 0; len < sizeof data; len++) {
@@ -74,7 +72,7 @@ static void pieces_have_the_hash_of_the_whole(void **state)
 
 /* The length takes part in the hash: 55 bytes leave room for it in the block, 56 do
  * not. The hashes were computed by OpenSSL. */
-static void padding_has_room_for_the_length(void **state)
+TEST(padding_has_room_for_the_length)
 {
     static const char *const hashes[] = {
         "04364420e25c512fd958a70738aa8f72", "668a72d5ba17f08e62dabcafad6db14b",
@@ -84,7 +82,6 @@ static void padding_has_room_for_the_length(void **state)
     char data[128], text[2 * ILK__MD5_SIZE + 1];
     ilk__md5 md5;
 
-    (void)state;
     memset(data, 'x', sizeof data);
     for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
         ilk__md5_begin(&md5);
@@ -92,15 +89,4 @@ static void padding_has_room_for_the_length(void **state)
         put_hash(text, &md5);
         assert_string_equal(hashes[i], text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_vectors_are_met),
-        cmocka_unit_test(pieces_have_the_hash_of_the_whole),
-        cmocka_unit_test(padding_has_room_for_the_length),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

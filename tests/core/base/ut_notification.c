@@ -7,24 +7,24 @@
 #include <poll.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk__notifications queue;
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     ilk__notifications_init(&queue);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__alloc_fail_at(0);
     ilk__notifications_destroy(&queue);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static int is_raised(void)
 {
@@ -54,9 +54,8 @@ static int64_t next(void)
     return notification.id;
 }
 
-static void notifications_come_in_the_order_they_went(void **state)
+TEST(notifications_come_in_the_order_they_went)
 {
-    (void)state;
     for (int64_t id = 1; id <= 100; id++)
         push(id);
     for (int64_t id = 1; id <= 100; id++)
@@ -65,11 +64,10 @@ static void notifications_come_in_the_order_they_went(void **state)
 }
 
 /* Grow while the content wraps around the ring's end, in every phase. */
-static void order_survives_growth_and_wrapping(void **state)
+TEST(order_survives_growth_and_wrapping)
 {
     int64_t in = 0, out = 0;
 
-    (void)state;
     for (int round = 0; round < 60; round++) {
         for (int i = 0; i < 17; i++)
             push(++in);
@@ -81,9 +79,8 @@ static void order_survives_growth_and_wrapping(void **state)
     assert_int_equal(queue.dropped, 0);
 }
 
-static void descriptor_is_raised_exactly_while_notifications_wait(void **state)
+TEST(descriptor_is_raised_exactly_while_notifications_wait)
 {
-    (void)state;
     assert_false(is_raised());
     push(1);
     push(2);
@@ -94,29 +91,25 @@ static void descriptor_is_raised_exactly_while_notifications_wait(void **state)
     assert_false(is_raised());
 }
 
-static void descriptor_opened_late_knows_of_earlier_notifications(void **state)
+TEST(descriptor_opened_late_knows_of_earlier_notifications)
 {
-    (void)state;
     push(1);
     assert_true(is_raised());
 }
 
-static void the_descriptor_stays_the_same(void **state)
+TEST(the_descriptor_stays_the_same)
 {
     int first, second;
 
-    (void)state;
     assert_int_equal(ilk__notifications_fd(&queue, &first, NULL), ILK_OK);
     assert_int_equal(ilk__notifications_fd(&queue, &second, NULL), ILK_OK);
     assert_int_equal(first, second);
 }
 
-static void the_same_news_twice_is_one_notification_with_the_last_status(
-    void **state)
+TEST(the_same_news_twice_is_one_notification_with_the_last_status)
 {
     ilk_notification notification = {.size = sizeof notification};
 
-    (void)state;
     ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, 1, NULL,
                             ILK_EUNKNOWN, ILK_LOSS_BROKEN);
     push(2);
@@ -130,9 +123,8 @@ static void the_same_news_twice_is_one_notification_with_the_last_status(
     assert_int_equal(next(), 0);
 }
 
-static void what_finds_the_queue_full_is_counted(void **state)
+TEST(what_finds_the_queue_full_is_counted)
 {
-    (void)state;
     for (int64_t id = 1; id <= ILK__NOTIFICATION_MAX + 5; id++)
         push(id);
 
@@ -141,9 +133,8 @@ static void what_finds_the_queue_full_is_counted(void **state)
     assert_int_equal(next(), 1);
 }
 
-static void what_finds_no_memory_is_counted(void **state)
+TEST(what_finds_no_memory_is_counted)
 {
-    (void)state;
     ilk__alloc_fail_at(1);
     push(1);
     ilk__alloc_fail_at(0);
@@ -153,9 +144,8 @@ static void what_finds_no_memory_is_counted(void **state)
     assert_int_equal(next(), 2);
 }
 
-static void forgotten_ids_leave_and_others_keep_their_order(void **state)
+TEST(forgotten_ids_leave_and_others_keep_their_order)
 {
-    (void)state;
     for (int64_t id = 1; id <= 5; id++)
         push(id);
     ilk__notifications_forget(&queue, 2);
@@ -168,21 +158,19 @@ static void forgotten_ids_leave_and_others_keep_their_order(void **state)
     assert_int_equal(next(), 0);
 }
 
-static void forgetting_the_last_notification_clears_the_descriptor(void **state)
+TEST(forgetting_the_last_notification_clears_the_descriptor)
 {
-    (void)state;
     push(1);
     assert_true(is_raised());
     ilk__notifications_forget(&queue, 1);
     assert_false(is_raised());
 }
 
-static void a_struct_without_size_is_refused_and_nothing_lost(void **state)
+TEST(a_struct_without_size_is_refused_and_nothing_lost)
 {
     ilk_notification notification = {.size = 0};
     ilk_error err;
 
-    (void)state;
     push(1);
     assert_int_equal(ilk__notifications_next(&queue, &notification, &err),
                      ILK_EINVAL);
@@ -190,12 +178,11 @@ static void a_struct_without_size_is_refused_and_nothing_lost(void **state)
     assert_int_equal(next(), 1);
 }
 
-static void an_empty_queue_answers_again_and_kind_none(void **state)
+TEST(an_empty_queue_answers_again_and_kind_none)
 {
     ilk_notification notification = {
         .size = sizeof notification, .kind = 9, .id = 9};
 
-    (void)state;
     assert_int_equal(ilk__notifications_next(&queue, &notification, NULL),
                      ILK_EAGAIN);
     assert_int_equal(notification.kind, ILK_NOTIFICATION_NONE);
@@ -211,13 +198,12 @@ static void *push_many(void *arg)
     return NULL;
 }
 
-static void threads_push_side_by_side(void **state)
+TEST(threads_push_side_by_side)
 {
     int64_t bases[2] = {1000, 2000};
     pthread_t threads[2];
     int got = 0;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, push_many, &bases[i]);
     while (got < 1000)
@@ -225,27 +211,4 @@ static void threads_push_side_by_side(void **state)
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     assert_false(is_raised());
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(notifications_come_in_the_order_they_went),
-        TEST(order_survives_growth_and_wrapping),
-        TEST(descriptor_is_raised_exactly_while_notifications_wait),
-        TEST(descriptor_opened_late_knows_of_earlier_notifications),
-        TEST(the_descriptor_stays_the_same),
-        TEST(the_same_news_twice_is_one_notification_with_the_last_status),
-        TEST(what_finds_the_queue_full_is_counted),
-        TEST(what_finds_no_memory_is_counted),
-        TEST(forgotten_ids_leave_and_others_keep_their_order),
-        TEST(forgetting_the_last_notification_clears_the_descriptor),
-        TEST(a_struct_without_size_is_refused_and_nothing_lost),
-        TEST(an_empty_queue_answers_again_and_kind_none),
-        TEST(threads_push_side_by_side),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

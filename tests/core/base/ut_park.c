@@ -11,22 +11,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk__parker parker;
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     return ilk__parker_init(&parker, NULL);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__parker_destroy(&parker);
     return 0;
 }
+
+AROUND_ALL(setup, teardown);
 
 static void nap(int ms)
 {
@@ -35,9 +35,8 @@ static void nap(int ms)
     nanosleep(&left, NULL);
 }
 
-static void a_permit_is_consumed_at_once(void **state)
+TEST(a_permit_is_consumed_at_once)
 {
-    (void)state;
     ilk__unpark(&parker);
     ilk__unpark(&parker);
 
@@ -45,11 +44,10 @@ static void a_permit_is_consumed_at_once(void **state)
     assert_int_equal(ilk__park(&parker, ilk__deadline(0)), ILK_ETIMEOUT);
 }
 
-static void sleep_ends_at_the_deadline(void **state)
+TEST(sleep_ends_at_the_deadline)
 {
     int64_t before = ilk__now_ms(), passed;
 
-    (void)state;
     assert_int_equal(ilk__park(&parker, ilk__deadline(50)), ILK_ETIMEOUT);
     passed = ilk__now_ms() - before;
 
@@ -64,12 +62,11 @@ static void *wake_later(void *arg)
     return NULL;
 }
 
-static void another_thread_wakes(void **state)
+TEST(another_thread_wakes)
 {
     int64_t before = ilk__now_ms();
     pthread_t thread;
 
-    (void)state;
     pthread_create(&thread, NULL, wake_later, NULL);
     assert_int_equal(ilk__park(&parker, ILK__FOREVER), ILK_OK);
     assert_in_range(ilk__now_ms() - before, 40, 2000);
@@ -117,9 +114,8 @@ static ilk_status park_under_signal(void (*handler)(int))
     return st;
 }
 
-static void a_signal_ends_the_sleep(void **state)
+TEST(a_signal_ends_the_sleep)
 {
-    (void)state;
     assert_int_equal(park_under_signal(on_signal), ILK_EINTR);
 }
 
@@ -137,11 +133,10 @@ static void *signal_and_wake(void *arg)
     return NULL;
 }
 
-static void a_signal_ends_the_sleep_without_a_deadline(void **state)
+TEST(a_signal_ends_the_sleep_without_a_deadline)
 {
     pthread_t self = pthread_self(), thread;
 
-    (void)state;
     handle(on_signal);
     atomic_store(&slept, 0);
     pthread_create(&thread, NULL, signal_and_wake, &self);
@@ -151,9 +146,8 @@ static void a_signal_ends_the_sleep_without_a_deadline(void **state)
     assert_int_equal(ilk__park(&parker, ILK__FOREVER), ILK_OK);
 }
 
-static void a_signal_handler_may_wake(void **state)
+TEST(a_signal_handler_may_wake)
 {
-    (void)state;
     assert_int_equal(park_under_signal(on_signal_unpark), ILK_OK);
 }
 
@@ -174,11 +168,10 @@ static void *return_ball(void *arg)
     return NULL;
 }
 
-static void no_wake_up_is_lost(void **state)
+TEST(no_wake_up_is_lost)
 {
     pthread_t thread;
 
-    (void)state;
     alarm(60);
     assert_int_equal(ilk__parker_init(&other, NULL), ILK_OK);
     pthread_create(&thread, NULL, return_ball, NULL);
@@ -191,19 +184,4 @@ static void no_wake_up_is_lost(void **state)
     pthread_join(thread, NULL);
     ilk__parker_destroy(&other);
     alarm(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_permit_is_consumed_at_once),
-        cmocka_unit_test(sleep_ends_at_the_deadline),
-        cmocka_unit_test(another_thread_wakes),
-        cmocka_unit_test(a_signal_ends_the_sleep),
-        cmocka_unit_test(a_signal_ends_the_sleep_without_a_deadline),
-        cmocka_unit_test(a_signal_handler_may_wake),
-        cmocka_unit_test(no_wake_up_is_lost),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

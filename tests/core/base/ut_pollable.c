@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static int is_raised(const ilk__pollable *pollable)
 {
@@ -17,11 +17,10 @@ static int is_raised(const ilk__pollable *pollable)
     return poll(&pfd, 1, 0) == 1;
 }
 
-static void raised_until_cleared(void **state)
+TEST(raised_until_cleared)
 {
     ilk__pollable pollable;
 
-    (void)state;
     assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
     assert_false(is_raised(&pollable));
     ilk__pollable_raise(&pollable);
@@ -34,12 +33,10 @@ static void raised_until_cleared(void **state)
     ilk__pollable_close(&pollable);
 }
 
-static void raising_more_often_than_a_pipe_holds_neither_blocks_nor_stays(
-    void **state)
+TEST(raising_more_often_than_a_pipe_holds_neither_blocks_nor_stays)
 {
     ilk__pollable pollable;
 
-    (void)state;
     assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
     for (int i = 0; i < 20000; i++)
         ilk__pollable_raise(&pollable);
@@ -49,23 +46,21 @@ static void raising_more_often_than_a_pipe_holds_neither_blocks_nor_stays(
     ilk__pollable_close(&pollable);
 }
 
-static void descriptors_do_not_survive_exec(void **state)
+TEST(descriptors_do_not_survive_exec)
 {
     ilk__pollable pollable;
 
-    (void)state;
     assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
     for (int i = 0; i < 2; i++)
         assert_true(fcntl(pollable.fds[i], F_GETFD) & FD_CLOEXEC);
     ilk__pollable_close(&pollable);
 }
 
-static void close_closes_all_and_may_be_repeated(void **state)
+TEST(close_closes_all_and_may_be_repeated)
 {
     ilk__pollable pollable;
     int fds[2];
 
-    (void)state;
     assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
     memcpy(fds, pollable.fds, sizeof fds);
     ilk__pollable_close(&pollable);
@@ -76,13 +71,12 @@ static void close_closes_all_and_may_be_repeated(void **state)
     assert_int_equal(ilk__pollable_fd(&pollable), -1);
 }
 
-static void a_descriptor_that_the_program_closed_is_replaced(void **state)
+TEST(a_descriptor_that_the_program_closed_is_replaced)
 {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     ilk__pollable pollable;
     int fds[2], others;
 
-    (void)state;
     assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
     ilk__pollable_raise(&pollable);
     assert_true(ilk__pollable_polled(&pollable, POLLIN, &mutex));
@@ -101,14 +95,13 @@ static void a_descriptor_that_the_program_closed_is_replaced(void **state)
     close(others);
 }
 
-static void exhausted_descriptors_are_a_status(void **state)
+TEST(exhausted_descriptors_are_a_status)
 {
     struct rlimit old, none;
     ilk__pollable pollable;
     ilk_error err;
     ilk_status st;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     none = old;
     none.rlim_cur = 0;
@@ -119,19 +112,4 @@ static void exhausted_descriptors_are_a_status(void **state)
     assert_int_equal(st, ILK_ESYSTEM);
     assert_int_equal(ilk__pollable_fd(&pollable), -1);
     assert_non_null(strstr(err.msg, "descriptor"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(raised_until_cleared),
-        cmocka_unit_test(
-            raising_more_often_than_a_pipe_holds_neither_blocks_nor_stays),
-        cmocka_unit_test(descriptors_do_not_survive_exec),
-        cmocka_unit_test(close_closes_all_and_may_be_repeated),
-        cmocka_unit_test(a_descriptor_that_the_program_closed_is_replaced),
-        cmocka_unit_test(exhausted_descriptors_are_a_status),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,20 @@
 /* ut_recent.c -- the marks of messages seen lately. */
 #include "base/recent.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk__recent recent;
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__recent_free(&recent);
     return 0;
 }
 
-static void a_mark_is_new_once(void **state)
+AROUND_EACH(NULL, teardown);
+
+TEST(a_mark_is_new_once)
 {
-    (void)state;
     for (uint64_t mark = 0; mark < 8; mark++) {
         assert_false(ilk__recent_seen(&recent, mark << 40));
         assert_true(ilk__recent_seen(&recent, mark << 40));
@@ -23,11 +23,10 @@ static void a_mark_is_new_once(void **state)
 }
 
 /* As many as there is room for, when they are spread as hashes are. */
-static void thousands_are_remembered(void **state)
+TEST(thousands_are_remembered)
 {
     const uint64_t room = ILK__RECENT_SETS * ILK__RECENT_WAYS;
 
-    (void)state;
     for (uint64_t i = 0; i < room; i++)
         assert_false(ilk__recent_seen(&recent, i << 32 | (i + 1)));
 
@@ -35,26 +34,12 @@ static void thousands_are_remembered(void **state)
         assert_true(ilk__recent_seen(&recent, i << 32 | (i + 1)));
 }
 
-static void the_oldest_of_a_full_set_makes_room(void **state)
+TEST(the_oldest_of_a_full_set_makes_room)
 {
-    (void)state;
     for (uint64_t i = 1; i <= ILK__RECENT_WAYS + 1; i++)
         assert_false(ilk__recent_seen(&recent, i));
 
     for (uint64_t i = 2; i <= ILK__RECENT_WAYS + 1; i++)
         assert_true(ilk__recent_seen(&recent, i));
     assert_false(ilk__recent_seen(&recent, 1));
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_mark_is_new_once),
-        TEST(thousands_are_remembered),
-        TEST(the_oldest_of_a_full_set_makes_room),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
 #include "dice.h"
+#include "test.h"
+
+AROUND_ALL(dice_seed, NULL);
 
 enum { COUNT = 500, STEPS = 200000 };
 
@@ -23,9 +25,8 @@ static size_t lens[COUNT];
 static int inside[COUNT];
 
 /* Keys that differ in their length, in a NUL, in their last byte. */
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     memset(&table, 0, sizeof table);
     memset(inside, 0, sizeof inside);
     for (int i = 0; i < COUNT; i++) {
@@ -40,12 +41,13 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__table_free(&table);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static void add(int i)
 {
@@ -54,18 +56,16 @@ static void add(int i)
     inside[i] = 1;
 }
 
-static void an_empty_table_finds_nothing(void **state)
+TEST(an_empty_table_finds_nothing)
 {
     size_t cursor = 0;
 
-    (void)state;
     assert_null(ilk__table_find(&table, "key", 3));
     assert_null(ilk__table_bucket(&table, &cursor));
 }
 
-static void keys_are_found_by_all_their_bytes(void **state)
+TEST(keys_are_found_by_all_their_bytes)
 {
-    (void)state;
     for (int i = 0; i < COUNT; i++)
         add(i);
 
@@ -75,13 +75,12 @@ static void keys_are_found_by_all_their_bytes(void **state)
     assert_null(ilk__table_find(&table, "", 0));
 }
 
-static void a_walk_meets_each_node_once(void **state)
+TEST(a_walk_meets_each_node_once)
 {
     int met[COUNT] = {0};
     size_t cursor = 0;
     ilk__node *node;
 
-    (void)state;
     for (int i = 0; i < COUNT; i += 2)
         add(i);
     while ((node = ilk__table_bucket(&table, &cursor)))
@@ -92,9 +91,8 @@ static void a_walk_meets_each_node_once(void **state)
         assert_int_equal(met[i], inside[i]);
 }
 
-static void without_any_memory_nothing_is_added(void **state)
+TEST(without_any_memory_nothing_is_added)
 {
-    (void)state;
     ilk__alloc_fail_at(1);
     assert_int_equal(ilk__table_add(&table, &nodes[0], keys[0], lens[0]),
                      ILK_ENOMEM);
@@ -104,9 +102,8 @@ static void without_any_memory_nothing_is_added(void **state)
     assert_null(ilk__table_find(&table, keys[0], lens[0]));
 }
 
-static void without_memory_to_grow_it_goes_on(void **state)
+TEST(without_memory_to_grow_it_goes_on)
 {
-    (void)state;
     add(0);
     ilk__alloc_fail_at(1);
     for (int i = 1; i < COUNT; i++)
@@ -118,11 +115,10 @@ static void without_memory_to_grow_it_goes_on(void **state)
         assert_ptr_equal(ilk__table_find(&table, keys[i], lens[i]), &nodes[i]);
 }
 
-static void random_use_agrees_with_a_list(void **state)
+TEST(random_use_agrees_with_a_list)
 {
     size_t count = 0;
 
-    (void)state;
     for (int step = 0; step < STEPS; step++) {
         int i = (int)dice(COUNT);
         int wanted = dice(step / 1000 % 2 ? 4 : 2) == 0;
@@ -140,21 +136,4 @@ static void random_use_agrees_with_a_list(void **state)
                          inside[i] ? &nodes[i] : NULL);
         assert_int_equal(table.count, count);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_empty_table_finds_nothing),
-        TEST(keys_are_found_by_all_their_bytes),
-        TEST(a_walk_meets_each_node_once),
-        TEST(without_any_memory_nothing_is_added),
-        TEST(without_memory_to_grow_it_goes_on),
-        TEST(random_use_agrees_with_a_list),
-    };
-
-    dice_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,16 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
 #include "dice.h"
+#include "test.h"
+
+AROUND_ALL(dice_seed, NULL);
 
 enum { COUNT = 60, STEPS = 200000 };
 
 static ilk__timers timers;
 static ilk__timer all[COUNT];
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     memset(&timers, 0, sizeof timers);
     memset(all, 0, sizeof all);
     for (int i = 0; i < COUNT; i++)
@@ -29,27 +30,26 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__timers_free(&timers);
     return 0;
 }
 
+AROUND_EACH(setup, teardown);
+
 /* ---- one by one --------------------------------------------------------- */
 
-static void nothing_set_is_never_due(void **state)
+TEST(nothing_set_is_never_due)
 {
-    (void)state;
     assert_int_equal(ilk__timers_next(&timers), ILK__FOREVER);
     assert_null(ilk__timers_pop(&timers, ILK__FOREVER));
     ilk__timer_clear(&timers, &all[0]); /* harmless */
     assert_int_equal(timers.count, 0);
 }
 
-static void a_timer_is_due_at_its_moment_and_once(void **state)
+TEST(a_timer_is_due_at_its_moment_and_once)
 {
-    (void)state;
     ilk__timer_set(&timers, &all[0], 100);
     assert_int_equal(ilk__timers_next(&timers), 100);
 
@@ -61,9 +61,8 @@ static void a_timer_is_due_at_its_moment_and_once(void **state)
     assert_ptr_equal(ilk__timers_pop(&timers, 100), &all[0]);
 }
 
-static void setting_again_moves_a_timer(void **state)
+TEST(setting_again_moves_a_timer)
 {
-    (void)state;
     ilk__timer_set(&timers, &all[0], 100);
     ilk__timer_set(&timers, &all[1], 200);
     ilk__timer_set(&timers, &all[0], 300);
@@ -73,13 +72,12 @@ static void setting_again_moves_a_timer(void **state)
     assert_int_equal(ilk__timers_next(&timers), 150);
 }
 
-static void without_memory_a_reservation_is_refused(void **state)
+TEST(without_memory_a_reservation_is_refused)
 {
     ilk__timers small = {0};
     ilk_error err = {0};
     int reserved = 0;
 
-    (void)state;
     assert_int_equal(ilk__timers_reserve(&small, NULL), ILK_OK);
     ilk__alloc_fail_at(1);
     while (ilk__timers_reserve(&small, &err) == ILK_OK)
@@ -94,11 +92,10 @@ static void without_memory_a_reservation_is_refused(void **state)
     ilk__timers_free(&small);
 }
 
-static void a_reservation_given_back_serves_the_next(void **state)
+TEST(a_reservation_given_back_serves_the_next)
 {
     size_t room = timers.room;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         ilk__timers_unreserve(&timers);
         assert_int_equal(ilk__timers_reserve(&timers, NULL), ILK_OK);
@@ -134,9 +131,8 @@ static void pop_and_compare(int64_t now)
     due[timer - all] = -1;
 }
 
-static void random_use_agrees_with_a_list(void **state)
+TEST(random_use_agrees_with_a_list)
 {
-    (void)state;
     memset(due, -1, sizeof due);
     for (int step = 0; step < STEPS; step++) {
         uint32_t i = dice(COUNT);
@@ -156,21 +152,4 @@ static void random_use_agrees_with_a_list(void **state)
         assert_int_equal(ilk__timers_next(&timers), naive_next());
         assert_int_equal(all[i].slot != 0, due[i] >= 0);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_set_is_never_due),
-        TEST(a_timer_is_due_at_its_moment_and_once),
-        TEST(setting_again_moves_a_timer),
-        TEST(without_memory_a_reservation_is_refused),
-        TEST(a_reservation_given_back_serves_the_next),
-        TEST(random_use_agrees_with_a_list),
-    };
-
-    dice_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

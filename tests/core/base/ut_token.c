@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 ssize_t __real_getrandom(void *out, size_t len, unsigned flags);
 ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags);
@@ -33,19 +33,17 @@ ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags)
     return (ssize_t)len;
 }
 
-static int heal(void **state)
+static int heal(void)
 {
-    (void)state;
     failures = 0;
     at_most = 0;
     return 0;
 }
 
-static void token_is_that_many_hexadecimal_digits(void **state)
+TEST(token_is_that_many_hexadecimal_digits)
 {
     char token[ILK__TOKEN_LEN + 2];
 
-    (void)state;
     for (size_t digits = 0; digits <= ILK__TOKEN_LEN; digits += 2) {
         memset(token, '#', sizeof token);
         assert_int_equal(ilk__token(token, digits, NULL), ILK_OK);
@@ -55,12 +53,11 @@ static void token_is_that_many_hexadecimal_digits(void **state)
     }
 }
 
-static void tokens_differ_in_every_digit(void **state)
+TEST(tokens_differ_in_every_digit)
 {
     int seen[ILK__TOKEN_LEN][256] = {{0}};
     char token[ILK__TOKEN_LEN + 1];
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(ilk__token(token, ILK__TOKEN_LEN, NULL), ILK_OK);
         for (int k = 0; k < ILK__TOKEN_LEN; k++)
@@ -71,20 +68,18 @@ static void tokens_differ_in_every_digit(void **state)
             assert_true(seen[k][(unsigned char)*c]);
 }
 
-static void long_tokens_are_filled_to_the_end(void **state)
+TEST(long_tokens_are_filled_to_the_end)
 {
     char token[1001];
 
-    (void)state;
     assert_int_equal(ilk__token(token, 1000, NULL), ILK_OK);
     assert_int_equal(strspn(token, "0123456789abcdef"), 1000);
 }
 
-static void interrupted_and_short_reads_go_on(void **state)
+TEST_WITH(NULL, heal, interrupted_and_short_reads_go_on)
 {
     char token[ILK__TOKEN_LEN + 1];
 
-    (void)state;
     failures = 3;
     failure = EINTR;
     at_most = 5;
@@ -95,12 +90,11 @@ static void interrupted_and_short_reads_go_on(void **state)
     assert_int_equal(failures, 0);
 }
 
-static void no_randomness_is_refused(void **state)
+TEST_WITH(NULL, heal, no_randomness_is_refused)
 {
     char token[ILK__TOKEN_LEN + 1] = "old";
     ilk_error err;
 
-    (void)state;
     failures = 1;
     failure = ENOSYS;
 
@@ -110,11 +104,10 @@ static void no_randomness_is_refused(void **state)
     assert_non_null(strstr(err.msg, strerror(ENOSYS)));
 }
 
-static void jitter_stays_below_its_bound_and_varies(void **state)
+TEST(jitter_stays_below_its_bound_and_varies)
 {
     int seen[10] = {0};
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         uint32_t n = ilk__jitter(10);
 
@@ -125,18 +118,4 @@ static void jitter_stays_below_its_bound_and_varies(void **state)
         assert_true(seen[i]);
     assert_int_equal(ilk__jitter(0), 0);
     assert_int_equal(ilk__jitter(1), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(token_is_that_many_hexadecimal_digits),
-        cmocka_unit_test(tokens_differ_in_every_digit),
-        cmocka_unit_test(long_tokens_are_filled_to_the_end),
-        cmocka_unit_test_teardown(interrupted_and_short_reads_go_on, heal),
-        cmocka_unit_test_teardown(no_randomness_is_refused, heal),
-        cmocka_unit_test(jitter_stays_below_its_bound_and_varies),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

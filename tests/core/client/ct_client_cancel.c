@@ -22,6 +22,8 @@
 #include <sys/syscall.h>
 #endif
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { FOLLOWERS = 4 };
 
 /* ---- no cancellation point is reached ----------------------------------- */
@@ -142,22 +144,20 @@ static void use_all(const char *url)
     CALL(ILK_OK, ILK_OK);
 }
 
-static void no_call_is_a_cancellation_point(void **state)
+TEST(no_call_is_a_cancellation_point)
 {
-    (void)state;
     use_all(fx.unix_url);
     use_all(fx.tcp_url);
     CALL(ILK_ECONN, ilk_client_open(&(ilk_client *){NULL},
                                     "redis://127.0.0.1:1", NULL, NULL));
 }
 
-static void nor_is_one_that_starts_a_server(void **state)
+TEST(nor_is_one_that_starts_a_server)
 {
     ilk_server_info info = {.size = sizeof info};
     char dir[] = "/tmp/ilk-cancel-XXXXXX";
     char url[64];
 
-    (void)state;
     assert_non_null(mkdtemp(dir));
     snprintf(url, sizeof url, "embedded://%s/own", dir);
     use_all(url);
@@ -207,14 +207,13 @@ static void assert_cancelled(worker *w, ilk_status expected)
     assert_ptr_equal(result, PTHREAD_CANCELED);
 }
 
-static void a_cancelled_waiter_takes_its_turn_and_passes_it_on(void **state)
+TEST(a_cancelled_waiter_takes_its_turn_and_passes_it_on)
 {
     ilk_client *client = open_client();
     ilk_lock *held = open_lock(client, "turn"), *locks[FOLLOWERS];
     worker workers[FOLLOWERS];
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     for (int i = 0; i < FOLLOWERS; i++) {
         locks[i] = open_lock(client, "turn");
@@ -235,7 +234,7 @@ static void a_cancelled_waiter_takes_its_turn_and_passes_it_on(void **state)
 
 /* All wait for a reply of a server that stands still; one of them reads for
  * all. */
-static void a_cancelled_leader_reads_on_for_the_others(void **state)
+TEST(a_cancelled_leader_reads_on_for_the_others)
 {
     ilk_client *client = open_client();
     ilk_lock *locks[FOLLOWERS], *after;
@@ -243,7 +242,6 @@ static void a_cancelled_leader_reads_on_for_the_others(void **state)
     ilk_error err = {0};
     char name[16];
 
-    (void)state;
     for (int i = 0; i < FOLLOWERS; i++) {
         snprintf(name, sizeof name, "own%d", i);
         locks[i] = open_lock(client, name);
@@ -264,16 +262,4 @@ static void a_cancelled_leader_reads_on_for_the_others(void **state)
     assert_status(ILK_OK, ilk_lock_acquire(after, patience(5000), &err));
     ilk_lock_free(after);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_call_is_a_cancellation_point),
-        cmocka_unit_test(nor_is_one_that_starts_a_server),
-        cmocka_unit_test(a_cancelled_waiter_takes_its_turn_and_passes_it_on),
-        cmocka_unit_test(a_cancelled_leader_reads_on_for_the_others),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { MANY = 10000 };
 
 static void close_now(ilk_client *client)
@@ -94,7 +96,7 @@ static ilk_lock *read_lock(ilk_client *client)
     return lock;
 }
 
-static void every_renewed_hold_is_given_back(void **state)
+TEST(every_renewed_hold_is_given_back)
 {
     ilk_client *client = open_client();
     ilk_lock *plain = hold_in_layout(client, "plain", ILK_LAYOUT_PLAIN);
@@ -105,7 +107,6 @@ static void every_renewed_hold_is_given_back(void **state)
     ilk_election *election = lead(client);
     ilk_member *member = join(client);
 
-    (void)state;
     assert_int_equal(
         5, fixture_int(&fx, "EXISTS plain hash shared many:1 many:2"));
     assert_int_equal(2, fixture_int(&fx, "ZCARD ilk:semaphore:{permits}"));
@@ -130,7 +131,7 @@ static void every_renewed_hold_is_given_back(void **state)
     ilk_client_free(client);
 }
 
-static void the_next_waiter_gets_it_at_once(void **state)
+TEST(the_next_waiter_gets_it_at_once)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock *lock = open_lock(client, "next"),
@@ -138,7 +139,6 @@ static void the_next_waiter_gets_it_at_once(void **state)
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     start_taker(&t, next, -1);
     await_waiters("next", 1);
@@ -151,13 +151,12 @@ static void the_next_waiter_gets_it_at_once(void **state)
     ilk_client_free(client);
 }
 
-static void a_hold_without_renewal_runs_out(void **state)
+TEST(a_hold_without_renewal_runs_out)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "brief", 60000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     close_now(client);
     assert_true(fixture_int(&fx, "PTTL brief") > 0);
@@ -165,7 +164,7 @@ static void a_hold_without_renewal_runs_out(void **state)
     ilk_client_free(client);
 }
 
-static void a_hold_that_was_handed_over_stays(void **state)
+TEST(a_hold_that_was_handed_over_stays)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock *lock = open_lock(client, "handed"),
@@ -174,7 +173,6 @@ static void a_hold_that_was_handed_over_stays(void **state)
     ilk_error err = {0};
     char token[128];
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(detached, 0, &err));
     assert_status(ILK_OK, ilk_lock_detach(detached, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -192,13 +190,12 @@ static void a_hold_that_was_handed_over_stays(void **state)
     ilk_client_free(client);
 }
 
-static void freeing_everything_sends_nothing(void **state)
+TEST(freeing_everything_sends_nothing)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "freed");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     ilk_client_free(client);
     ilk_lock_free(lock); /* the last reference */
@@ -206,7 +203,7 @@ static void freeing_everything_sends_nothing(void **state)
 }
 
 /* A message is left to its lease: whether the work was done is not known here. */
-static void a_message_runs_out(void **state)
+TEST(a_message_runs_out)
 {
     ilk_queue_opts opts = {.size = sizeof opts, .flags = ILK_QUEUE_RENEW};
     ilk_client *client = open_client();
@@ -214,7 +211,6 @@ static void a_message_runs_out(void **state)
     ilk_job *job = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_queue_open(&queue, client, "work", 4, &opts, &err));
     assert_status(ILK_OK, ilk_queue_push(NULL, queue, "x", 1, NULL, &err));
@@ -226,7 +222,7 @@ static void a_message_runs_out(void **state)
     ilk_client_free(client);
 }
 
-static void ten_thousand_holds_go_in_one_pipeline(void **state)
+TEST(ten_thousand_holds_go_in_one_pipeline)
 {
     ilk_lock **locks = calloc(MANY, sizeof *locks);
     ilk_client *client = open_client();
@@ -235,7 +231,6 @@ static void ten_thousand_holds_go_in_one_pipeline(void **state)
     int count = OFTEN(MANY);
     int64_t began, left = 0;
 
-    (void)state;
     assert_non_null(locks);
     fixture_command(&fx, "FLUSHALL");
     for (int i = 0; i < count; i++) {
@@ -258,13 +253,12 @@ static void ten_thousand_holds_go_in_one_pipeline(void **state)
     ilk_client_free(client);
 }
 
-static void a_server_that_is_gone_delays_it_by_a_second_at_most(void **state)
+TEST(a_server_that_is_gone_delays_it_by_a_second_at_most)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "away");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     assert_int_equal(0, fixture_pause(&fx));
     close_now(client);
@@ -280,20 +274,4 @@ static void a_server_that_is_gone_delays_it_by_a_second_at_most(void **state)
     ilk_lock_free(lock);
     ilk_client_free(client);
     assert_int_equal(0, fixture_restart(&fx));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_renewed_hold_is_given_back),
-        cmocka_unit_test(the_next_waiter_gets_it_at_once),
-        cmocka_unit_test(a_hold_without_renewal_runs_out),
-        cmocka_unit_test(a_hold_that_was_handed_over_stays),
-        cmocka_unit_test(freeing_everything_sends_nothing),
-        cmocka_unit_test(a_message_runs_out),
-        cmocka_unit_test(ten_thousand_holds_go_in_one_pipeline),
-        cmocka_unit_test(a_server_that_is_gone_delays_it_by_a_second_at_most),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

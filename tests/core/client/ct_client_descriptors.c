@@ -15,6 +15,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { STANDARD = 3, MOST = 256 };
 
 int __real_connect(int fd, const struct sockaddr *address, socklen_t len);
@@ -89,12 +91,11 @@ static void use_all(const char *url)
     _exit(0);
 }
 
-static void no_descriptor_is_a_standard_one(void **state)
+TEST(no_descriptor_is_a_standard_one)
 {
     const char *urls[] = {fx.unix_url, fx.tcp_url};
     pid_t pid;
 
-    (void)state;
     fixture_command(&fx, "SET kept yes");
     for (int i = 0; i < 2; i++) {
         if ((pid = fork_now()) == 0)
@@ -104,12 +105,11 @@ static void no_descriptor_is_a_standard_one(void **state)
     assert_string_equal(fixture_command(&fx, "GET kept"), "yes");
 }
 
-static void nor_is_one_of_the_embedded_server(void **state)
+TEST(nor_is_one_of_the_embedded_server)
 {
     char dir[] = "/tmp/ilk-descriptors-XXXXXX";
     pid_t pid;
 
-    (void)state;
     assert_non_null(mkdtemp(dir));
     setenv("TMPDIR", dir, 1);
     unsetenv("XDG_RUNTIME_DIR");
@@ -164,11 +164,10 @@ static void close_all_and_go_on(void)
     _exit(0);
 }
 
-static void a_client_survives_the_close_of_all_descriptors(void **state)
+TEST(a_client_survives_the_close_of_all_descriptors)
 {
     pid_t pid;
 
-    (void)state;
     if ((pid = fork_now()) == 0) {
         alarm(60);
         close_all_and_go_on();
@@ -176,12 +175,11 @@ static void a_client_survives_the_close_of_all_descriptors(void **state)
     assert_ends_well(pid);
 }
 
-static void a_pipe_is_not_a_standard_one(void **state)
+TEST(a_pipe_is_not_a_standard_one)
 {
     int fds[2];
     pid_t pid;
 
-    (void)state;
     if ((pid = fork_now()) == 0) {
         close_standard();
         demand(ilk__descriptor_pipe(fds) == 0);
@@ -197,13 +195,12 @@ static void a_pipe_is_not_a_standard_one(void **state)
 }
 
 /* The kernel gives 0 to 2, and the limit allows no duplicate above. */
-static void where_there_is_no_room_above_nothing_stays_open(void **state)
+TEST(where_there_is_no_room_above_nothing_stays_open)
 {
     const struct rlimit none = {STANDARD, STANDARD};
     int fds[2];
     pid_t pid;
 
-    (void)state;
     if ((pid = fork_now()) == 0) {
         close_standard();
         demand(setrlimit(RLIMIT_NOFILE, &none) == 0);
@@ -214,17 +211,4 @@ static void where_there_is_no_room_above_nothing_stays_open(void **state)
         _exit(0);
     }
     assert_ends_well(pid);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_descriptor_is_a_standard_one),
-        cmocka_unit_test(nor_is_one_of_the_embedded_server),
-        cmocka_unit_test(a_client_survives_the_close_of_all_descriptors),
-        cmocka_unit_test(a_pipe_is_not_a_standard_one),
-        cmocka_unit_test(where_there_is_no_room_above_nothing_stays_open),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -15,9 +15,8 @@ enum { THREADS = 4, CRASHES = 5 };
 static char dir[] = "/tmp/ilk-client-XXXXXX";
 static char url[64];
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     strcpy(strstr(dir, "client-") + 7, "XXXXXX");
     if (mkdtemp(dir) == NULL)
         return -1;
@@ -26,13 +25,14 @@ static int setup(void **state)
     return snprintf(url, sizeof url, "embedded://%s", dir) < 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk_server_stop(url, 10000, NULL);
     fixture_remove(dir);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static ilk_server_info look(void)
 {
@@ -43,7 +43,7 @@ static ilk_server_info look(void)
 }
 
 /* The directory is open to others for a moment, and so cannot be used. */
-static void reopening_that_failed_can_be_done_again(void **state)
+TEST(reopening_that_failed_can_be_done_again)
 {
     ilk_client *client = open_client_at(url);
     int ready[2], go[2];
@@ -51,7 +51,6 @@ static void reopening_that_failed_can_be_done_again(void **state)
     char byte;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(pipe(ready), 0);
     assert_int_equal(pipe(go), 0);
     if ((pid = fork_now()) == 0) {
@@ -108,13 +107,12 @@ static void await_new_server(ilk_client *client, int32_t old)
         assert_true(fixture_now_ms() < end);
 }
 
-static void threads_whose_server_died_start_another(void **state)
+TEST(threads_whose_server_died_start_another)
 {
     ilk_client *client = open_client_at(url);
     visitor visitors[THREADS];
     atomic_int over = 0;
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         visitor *v = &visitors[i];
 
@@ -134,16 +132,4 @@ static void threads_whose_server_died_start_another(void **state)
         join_soon(visitors[i].thread, "visit");
     ilk_client_free(client);
     assert_int_equal(look().running, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(reopening_that_failed_can_be_done_again),
-        TEST(threads_whose_server_died_start_another),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_error err;
 
 /* ---- every call that waits ---------------------------------------------- */
@@ -349,7 +351,7 @@ static void close_row(const blocking *r)
     r->close();
     no_longer_waits(r);
     ilk_client_resume(client);
-    server_flush(NULL);
+    server_flush();
 }
 
 /* The wait is in a thread of its own, and the server knows it. */
@@ -374,9 +376,8 @@ static void interrupt_until_it_ends(const call *c)
     } while (!c->has_ended && fixture_now_ms() < until);
 }
 
-static void a_stop_ends_a_wait_that_is_under_way(void **state)
+TEST(a_stop_ends_a_wait_that_is_under_way)
 {
-    (void)state;
     for (EACH(r)) {
         call c = {.row = r};
 
@@ -392,9 +393,8 @@ static void a_stop_ends_a_wait_that_is_under_way(void **state)
     }
 }
 
-static void a_stop_before_a_wait_is_not_lost(void **state)
+TEST(a_stop_before_a_wait_is_not_lost)
 {
-    (void)state;
     for (EACH(r)) {
         call c = {.row = r};
 
@@ -409,9 +409,8 @@ static void a_stop_before_a_wait_is_not_lost(void **state)
     }
 }
 
-static void a_stop_after_an_interrupt_gives_the_place_up(void **state)
+TEST(a_stop_after_an_interrupt_gives_the_place_up)
 {
-    (void)state;
     for (EACH(r)) {
         call c = {.row = r};
 
@@ -429,14 +428,13 @@ static void a_stop_after_an_interrupt_gives_the_place_up(void **state)
 
 /* ---- what still works --------------------------------------------------- */
 
-static void a_stopped_client_ends_in_good_order(void **state)
+TEST(a_stopped_client_ends_in_good_order)
 {
     ilk_lock *held = open_lock(client, "held"), *free = open_lock(client, "f");
     ilk_semaphore *permit = open_semaphore(client, "p", 2);
     ilk_election *leader = open_candidate(client, "e", 0, "me");
     ilk_queue *queue = open_queue("q");
 
-    (void)state;
     push(queue, "message");
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(permit, 0, &err));
@@ -465,13 +463,11 @@ static void a_stopped_client_ends_in_good_order(void **state)
     ilk_queue_free(queue);
 }
 
-static void done_messages_are_acknowledged_when_nothing_is_reserved(
-    void **state)
+TEST(done_messages_are_acknowledged_when_nothing_is_reserved)
 {
     ilk_queue *queue = open_queue("q");
     ilk_batch *done = NULL, *next = NULL;
 
-    (void)state;
     push(queue, "1");
     push(queue, "2");
     assert_status(
@@ -488,13 +484,12 @@ static void done_messages_are_acknowledged_when_nothing_is_reserved(
     ilk_queue_free(queue);
 }
 
-static void a_worker_of_a_stopped_client_gives_the_rest_back(void **state)
+TEST(a_worker_of_a_stopped_client_gives_the_rest_back)
 {
     ilk_queue *queue = open_queue("b");
     ilk_worker_opts opts;
     ilk_worker *worker = NULL;
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         push(queue, "work");
     ilk_worker_opts_init(&opts, sizeof opts);
@@ -560,14 +555,13 @@ static void *send_signals(void *context)
  * between the test and the wait would let the wait go on for ever, if what its
  * handler does applied only to waits that have begun.
  */
-static void a_handler_may_run_at_any_moment(void **state)
+TEST(a_handler_may_run_at_any_moment)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     struct sigaction before;
     pthread_t sender;
     unsigned seed = 2;
 
-    (void)state;
     open_held();
     waiting_thread = pthread_self();
     sigaction(SIGUSR1, &action, &before);
@@ -603,11 +597,10 @@ static void expect_wait(ilk_status expected)
     ilk_lock_free(lock);
 }
 
-static void a_child_starts_without_the_stop_of_its_parent(void **state)
+TEST(a_child_starts_without_the_stop_of_its_parent)
 {
     pid_t pid;
 
-    (void)state;
     open_held();
     ilk_client_stop(client);
     pid = fork_now();
@@ -626,9 +619,8 @@ static void a_child_starts_without_the_stop_of_its_parent(void **state)
     close_lock();
 }
 
-static void a_stop_in_a_child_is_kept_by_reopen(void **state)
+TEST(a_stop_in_a_child_is_kept_by_reopen)
 {
-    (void)state;
     open_held();
     for (int stopped_before = 0; stopped_before < 2; stopped_before++) {
         pid_t pid = fork_now();
@@ -648,20 +640,19 @@ static void a_stop_in_a_child_is_kept_by_reopen(void **state)
     close_lock();
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     job = NULL;
     handle = theirs = NULL;
-    if (server_flush(state) != 0)
+    if (server_flush() != 0)
         return -1;
     client = open_client();
     other = open_client();
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     row_name = NULL;
     ilk_client_free(client);
     ilk_client_free(other);
@@ -669,21 +660,4 @@ static int teardown(void **state)
     return 0;
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_stop_ends_a_wait_that_is_under_way),
-        TEST(a_stop_before_a_wait_is_not_lost),
-        TEST(a_stop_after_an_interrupt_gives_the_place_up),
-        TEST(a_stopped_client_ends_in_good_order),
-        TEST(done_messages_are_acknowledged_when_nothing_is_reserved),
-        TEST(a_worker_of_a_stopped_client_gives_the_rest_back),
-        TEST(a_handler_may_run_at_any_moment),
-        TEST(a_child_starts_without_the_stop_of_its_parent),
-        TEST(a_stop_in_a_child_is_kept_by_reopen),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
-}
+AROUND_EACH(setup, teardown);

@@ -84,12 +84,11 @@ static void fail_at_cleanup(void)
 /* A program may exit without freeing its clients, whose threads then use
  * OpenSSL to the very end. This must be the first use of TLS here, because
  * OpenSSL decides once whether it cleans up. */
-static void openssl_is_not_cleaned_up_at_exit(void **state)
+TEST(openssl_is_not_cleaned_up_at_exit)
 {
     static ilk_client *left_open; /* for LeakSanitizer */
     pid_t pid;
 
-    (void)state;
     if ((pid = fork_now()) == 0) {
         left_open = open_client_at(url);
         demand(ilk_client_ping(left_open, 5000, NULL) == ILK_OK);
@@ -99,11 +98,10 @@ static void openssl_is_not_cleaned_up_at_exit(void **state)
     assert_ends_well(pid);
 }
 
-static void certificates_are_loaded_once(void **state)
+TEST(certificates_are_loaded_once)
 {
     ilk_client *client;
 
-    (void)state;
     count_from_zero();
     client = open_client_at(url);
     wait_for(client, "once");
@@ -134,11 +132,10 @@ static void replace_authority(void)
     assert_int_equal(system(command), 0);
 }
 
-static void changed_certificates_are_loaded_again(void **state)
+TEST(changed_certificates_are_loaded_again)
 {
     ilk_client *client;
 
-    (void)state;
     client = open_client_at(url);
     wait_for(client, "again");
     count_from_zero();
@@ -151,7 +148,7 @@ static void changed_certificates_are_loaded_again(void **state)
 }
 
 /* A session for one host proves nothing about another. */
-static void a_session_is_for_its_host(void **state)
+TEST(a_session_is_for_its_host)
 {
     ilk__tls_store *store = ilk__tls_store_new();
     ilk__url one = {0}, other = {0};
@@ -159,7 +156,6 @@ static void a_session_is_for_its_host(void **state)
     ilk__conn *conn;
     ilk_error err = {0};
 
-    (void)state;
     assert_non_null(store);
     snprintf(name, sizeof name, "rediss://127.0.0.1:%d?ca=%s", tls_port,
              certs_path(&c, "ca.crt"));
@@ -217,14 +213,13 @@ static void connect_to_the_end(ilk__conn *conn)
 }
 
 /* Resuming skips the check of the server's certificate. */
-static void a_session_from_before_new_certificates_is_not_kept(void **state)
+TEST(a_session_from_before_new_certificates_is_not_kept)
 {
     ilk__url one = {0};
     const ilk__target target = {.url = &one, .name = "test"};
     ilk__conn *first, *conn;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk__url_parse(&one, url, &err));
     one.tls = ilk__tls_store_new();
     count_from_zero();
@@ -241,12 +236,11 @@ static void a_session_from_before_new_certificates_is_not_kept(void **state)
     ilk__url_free(&one);
 }
 
-static void a_reopened_client_loads_its_own(void **state)
+TEST(a_reopened_client_loads_its_own)
 {
     ilk_client *client = open_client_at(url);
     pid_t pid;
 
-    (void)state;
     if ((pid = fork_now()) == 0) {
         count_from_zero();
         demand(ilk_client_reopen(client, NULL) == ILK_OK);
@@ -260,31 +254,24 @@ static void a_reopened_client_loads_its_own(void **state)
     ilk_client_free(client);
 }
 
-static int teardown(void **state)
+static int setup(void)
 {
-    (void)state;
+    int made = certs_serve(&c, &fx, &tls_port);
+
+    if (made == CERTS_SKIP)
+        exit(CERTS_SKIP);
+    snprintf(url, sizeof url, "rediss://localhost:%d?ca=%s", tls_port,
+             certs_path(&c, "ca.crt"));
+    return made;
+}
+
+static int teardown(void)
+{
     certs_remove(&c);
     return fixture_stop(&fx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(openssl_is_not_cleaned_up_at_exit),
-        cmocka_unit_test(certificates_are_loaded_once),
-        cmocka_unit_test(changed_certificates_are_loaded_again),
-        cmocka_unit_test(a_session_is_for_its_host),
-        cmocka_unit_test(a_session_from_before_new_certificates_is_not_kept),
-        cmocka_unit_test(a_reopened_client_loads_its_own),
-    };
-    int made = certs_serve(&c, &fx, &tls_port);
-
-    if (made != 0)
-        return made;
-    snprintf(url, sizeof url, "rediss://localhost:%d?ca=%s", tls_port,
-             certs_path(&c, "ca.crt"));
-    return cmocka_run_group_tests(tests, NULL, teardown);
-}
+AROUND_ALL(setup, teardown);
 
 #else
 

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 
 /* The caller's error, as an earlier call left it. */
@@ -23,13 +25,12 @@ static void assert_cleared(ilk_status st)
     assert_string_equal("", err.msg);
 }
 
-static void of_a_client(void **state)
+TEST(of_a_client)
 {
     ilk_client *mine = NULL;
     ilk_client_stats stats = {.size = sizeof stats};
     int fd;
 
-    (void)state;
     assert_cleared(ilk_client_open(&mine, fx.unix_url, NULL, stale()));
     assert_cleared(ilk_client_ping(mine, -1, stale()));
     assert_cleared(ilk_client_notification_fd(mine, &fd, stale()));
@@ -43,14 +44,13 @@ static void of_a_client(void **state)
     assert_cleared(ilk_log_set_callback(NULL, NULL, ILK_LOG_WARN, stale()));
 }
 
-static void of_holds(void **state)
+TEST(of_holds)
 {
     ilk_lock *lock = open_lock(client, "lock");
     ilk_election *candidate = open_candidate(client, "election", 0, "value");
     ilk_leader *leader = NULL;
     ilk_op *op = NULL;
 
-    (void)state;
     assert_cleared(ilk_lock_acquire_ttl(lock, 0, 5000, stale()));
     assert_cleared(ilk_lock_check(lock, stale()));
     assert_cleared(ilk_lock_extend(lock, 9000, stale()));
@@ -74,14 +74,13 @@ static void of_holds(void **state)
     ilk_lock_free(lock);
 }
 
-static void of_queues_and_lists(void **state)
+TEST(of_queues_and_lists)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_batch *batch = NULL;
     ilk_job *job = NULL;
     ilk_list *names = NULL;
 
-    (void)state;
     push(queue, "one");
     assert_cleared(
         ilk_queue_reserve_many(&batch, queue, 2, 0, 0, NULL, stale()));
@@ -94,15 +93,4 @@ static void of_queues_and_lists(void **state)
     ilk_job_free(job);
     ilk_batch_free(batch);
     ilk_queue_free(queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_client),
-        cmocka_unit_test(of_holds),
-        cmocka_unit_test(of_queues_and_lists),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(replica_setup, replica_teardown);
+
 /* The replica has sent on what it was told, so that only one is deaf now. */
 static void kill_subscribers(fixture *at)
 {
@@ -79,8 +81,7 @@ static void publish_message(int number)
     (void)fixture_call(&fx, "PUBLISH", "jobs.red", text, (char *)NULL);
 }
 
-static void each_message_is_received_once_whichever_connection_dies(
-    void **state)
+TEST(each_message_is_received_once_whichever_connection_dies)
 {
     const ilk__channel_of jobs = {
         .name = "jobs.*", .len = 6, .is_pattern = 1, .own_format = 1};
@@ -88,7 +89,6 @@ static void each_message_is_received_once_whichever_connection_dies(
     ilk_error err = {0};
     pthread_t thread;
 
-    (void)state;
     memset(&a, 0, sizeof a);
     a.client = open_listening();
     open_inbox(a.client);
@@ -161,12 +161,11 @@ static void *take_turns(void *client)
     return NULL;
 }
 
-static void grants_go_on_whichever_connection_dies(void **state)
+TEST(grants_go_on_whichever_connection_dies)
 {
     ilk_client *clients[TAKERS];
     pthread_t threads[TAKERS];
 
-    (void)state;
     for (int i = 0; i < TAKERS; i++) {
         clients[i] = open_listening();
         open_inbox(clients[i]);
@@ -206,12 +205,11 @@ static void hand_over(ilk_lock *from, ilk_lock *to)
     assert_status(ILK_OK, ilk_lock_release(to, &err));
 }
 
-static void a_replica_may_die_and_come_back(void **state)
+TEST(a_replica_may_die_and_come_back)
 {
     ilk_client *client = open_listening(), *other = open_client();
     ilk_lock *a = open_lock(other, "pier"), *b = open_lock(client, "pier");
 
-    (void)state;
     open_inbox(client);
     hand_over(a, b);
     assert_int_equal(fixture_kill(&replica), 0);
@@ -227,13 +225,12 @@ static void a_replica_may_die_and_come_back(void **state)
     ilk_client_free(client);
 }
 
-static void a_replica_that_is_not_there_is_no_hindrance(void **state)
+TEST(a_replica_that_is_not_there_is_no_hindrance)
 {
     ilk_client *client, *other = open_client();
     ilk_lock *a = open_lock(other, "pier"), *b;
     char url[256];
 
-    (void)state;
     snprintf(url, sizeof url, "%s?listen=127.0.0.1:1,127.0.0.1:%d", fx.tcp_url,
              replica.port);
     client = open_client_at(url);
@@ -250,14 +247,13 @@ static void a_replica_that_is_not_there_is_no_hindrance(void **state)
 
 /* ---- the option --------------------------------------------------------- */
 
-static void a_list_that_makes_no_sense_is_refused(void **state)
+TEST(a_list_that_makes_no_sense_is_refused)
 {
     static const char *const bad[] = {
         ",", "a,", "a b", "a:0", "a:x", "[::1", "1,2,3,4,5,6,7,8"};
     ilk_client_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ilk_client *client = NULL;
 
@@ -270,14 +266,13 @@ static void a_list_that_makes_no_sense_is_refused(void **state)
     }
 }
 
-static void the_option_listens_over_a_unix_socket_too(void **state)
+TEST(the_option_listens_over_a_unix_socket_too)
 {
     ilk_client *client = NULL;
     ilk_client_opts opts;
     ilk_error err = {0};
     char list[64];
 
-    (void)state;
     snprintf(list, sizeof list, "localhost:%d", replica.port);
     ilk_client_opts_init(&opts, sizeof opts);
     opts.listen = list;
@@ -287,19 +282,4 @@ static void the_option_listens_over_a_unix_socket_too(void **state)
     open_inbox(client);
 
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            each_message_is_received_once_whichever_connection_dies),
-        cmocka_unit_test(grants_go_on_whichever_connection_dies),
-        cmocka_unit_test(a_replica_may_die_and_come_back),
-        cmocka_unit_test(a_replica_that_is_not_there_is_no_hindrance),
-        cmocka_unit_test(a_list_that_makes_no_sense_is_refused),
-        cmocka_unit_test(the_option_listens_over_a_unix_socket_too),
-    };
-
-    return cmocka_run_group_tests(tests, replica_setup, replica_teardown);
 }

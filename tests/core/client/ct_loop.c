@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 enum { PINGS = 2000, SOON_MS = 1000 };
 
 /* How long it takes until so many have ended, told by the descriptor alone. */
@@ -32,14 +34,13 @@ static ilk_op *start_ping(ilk_client *of)
 /* ---- commands are written ----------------------------------------------- */
 
 /* The one that finds the connection open sends all that was held. */
-static void what_is_started_while_it_connects_is_sent(void **state)
+TEST(what_is_started_while_it_connects_is_sent)
 {
     static ilk_op *ops[PINGS];
     ilk_client *fresh = open_client();
     int count = 0;
     ilk_client_stats stats = {.size = sizeof stats};
 
-    (void)state;
     do {
         ops[count++] = start_ping(fresh);
         (void)ilk_client_get_stats(fresh, &stats, NULL);
@@ -54,8 +55,7 @@ static void what_is_started_while_it_connects_is_sent(void **state)
 }
 
 /* A pop is never sent again, so a connection that is given up costs its message. */
-static void a_reply_that_came_while_the_program_stood_still_is_read(
-    void **state)
+TEST(a_reply_that_came_while_the_program_stood_still_is_read)
 {
     ilk_client_opts opts;
     ilk_queue *queue;
@@ -63,7 +63,6 @@ static void a_reply_that_came_while_the_program_stood_still_is_read(
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 300;
     assert_status(ILK_OK, ilk_client_open(&own, fx.unix_url, &opts, &err));
@@ -80,13 +79,12 @@ static void a_reply_that_came_while_the_program_stood_still_is_read(
 
 /* ---- deadlines ---------------------------------------------------------- */
 
-static void a_deadline_is_kept_behind_what_is_not_answered(void **state)
+TEST(a_deadline_is_kept_behind_what_is_not_answered)
 {
     ilk_lock *lock = open_lock(client, "late");
     ilk_op *first = start_ping(client), *second, *late;
     int64_t took;
 
-    (void)state;
     assert_ends(ILK_OK, client, first);
     fixture_pause(&fx);
     first = start_ping(client);
@@ -105,13 +103,12 @@ static void a_deadline_is_kept_behind_what_is_not_answered(void **state)
 }
 
 /* Nothing but the time that is over. */
-static void a_deadline_in_the_queue_wakes_the_loop(void **state)
+TEST(a_deadline_in_the_queue_wakes_the_loop)
 {
     ilk_lock *held = hold_elsewhere("over");
     ilk_lock *lock = open_lock(client, "over");
     ilk_op *op = start_acquire(lock, 200);
 
-    (void)state;
     assert_in_range(time_to_end(client, 1), 150, 200 + patience(400));
     assert_ends(ILK_ETIMEOUT, client, op);
     assert_nothing_left("over", held);
@@ -129,14 +126,13 @@ static ilk_op *start_queued(ilk_lock *lock, const char *name)
     return op;
 }
 
-static void a_grant_wakes_the_loop(void **state)
+TEST(a_grant_wakes_the_loop)
 {
     ilk_lock *held = hold_elsewhere("granted");
     ilk_lock *lock = open_lock(client, "granted");
     ilk_op *op = start_queued(lock, "granted");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     assert_true(time_to_end(client, 1) < patience(SOON_MS));
     assert_ends(ILK_OK, client, op);
@@ -145,14 +141,13 @@ static void a_grant_wakes_the_loop(void **state)
     ilk_lock_free(lock);
 }
 
-static void a_cancel_by_the_handle_wakes_the_loop(void **state)
+TEST(a_cancel_by_the_handle_wakes_the_loop)
 {
     ilk_lock *held = hold_elsewhere("ended");
     ilk_lock *lock = open_lock(client, "ended");
     ilk_op *op = start_queued(lock, "ended");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_cancel(lock, &err));
     assert_true(time_to_end(client, 1) < patience(SOON_MS));
     assert_ends(ILK_ECANCELLED, client, op);
@@ -161,7 +156,7 @@ static void a_cancel_by_the_handle_wakes_the_loop(void **state)
 }
 
 /* The first wait of a client sleeps until the keeper listens. */
-static void an_inbox_that_opens_wakes_the_loop(void **state)
+TEST(an_inbox_that_opens_wakes_the_loop)
 {
     ilk_lock *held = hold_elsewhere("first");
     ilk_client *fresh = open_client();
@@ -170,7 +165,6 @@ static void an_inbox_that_opens_wakes_the_loop(void **state)
     ilk_error err = {0};
     int64_t limit = fixture_now_ms() + patience(SOON_MS);
 
-    (void)state;
     do {
         (void)turn(fresh, (int)patience(10000));
         assert_true(fixture_now_ms() < limit);
@@ -200,12 +194,11 @@ static int wakings(ilk_client *of)
 }
 
 /* A child that has it open, too, keeps a closed connection alive. */
-static void a_childs_copy_of_a_lost_connection_wakes_nobody(void **state)
+TEST(a_childs_copy_of_a_lost_connection_wakes_nobody)
 {
     ilk_op *op = start_ping(client);
     pid_t copy;
 
-    (void)state;
     assert_ends(ILK_OK, client, op);
     copy = fork_now();
     if (copy == 0) {
@@ -238,13 +231,12 @@ static ilk_op *start_granted(ilk_lock *lock, const char *name)
     return op;
 }
 
-static void a_cancel_outlives_the_loss_of_a_grant(void **state)
+TEST(a_cancel_outlives_the_loss_of_a_grant)
 {
     ilk_lock *lock = open_lock_with(client, "snatched", 0, ILK_LOCK_NO_RENEW);
     ilk_op *op = start_granted(lock, "snatched");
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "SET snatched another");
     (void)turn(client, 5000); /* asks for its lease */
     assert_status(ILK_EAGAIN, ilk_op_status(op, &err));
@@ -256,13 +248,12 @@ static void a_cancel_outlives_the_loss_of_a_grant(void **state)
     ilk_lock_free(lock);
 }
 
-static void who_is_freed_before_the_lease_is_there_holds_nothing(void **state)
+TEST(who_is_freed_before_the_lease_is_there_holds_nothing)
 {
     ilk_lock *lock = open_lock_with(client, "dropped", 0, ILK_LOCK_NO_RENEW);
     ilk_op *op = start_granted(lock, "dropped");
     ilk_error err = {0};
 
-    (void)state;
     (void)turn(client, 5000);
     assert_status(ILK_EAGAIN, ilk_op_status(op, &err));
     ilk_op_free(op);
@@ -273,7 +264,7 @@ static void who_is_freed_before_the_lease_is_there_holds_nothing(void **state)
 }
 
 /* The inbox opens for a wait, which all who sleep are told. */
-static void who_starts_nothing_is_woken_for_notifications_alone(void **state)
+TEST(who_starts_nothing_is_woken_for_notifications_alone)
 {
     ilk_client *plain = open_client();
     ilk_lock *held = open_lock(client, "plain"),
@@ -281,7 +272,6 @@ static void who_starts_nothing_is_woken_for_notifications_alone(void **state)
     struct pollfd news = {.events = POLLIN};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     assert_status(ILK_OK, ilk_client_notification_fd(plain, &news.fd, &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 100, &err));
@@ -296,24 +286,4 @@ static void who_starts_nothing_is_woken_for_notifications_alone(void **state)
     ilk_lock_free(lock);
     ilk_lock_free(held);
     ilk_client_free(plain);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_started_while_it_connects_is_sent),
-        cmocka_unit_test(
-            a_reply_that_came_while_the_program_stood_still_is_read),
-        cmocka_unit_test(a_deadline_is_kept_behind_what_is_not_answered),
-        cmocka_unit_test(a_deadline_in_the_queue_wakes_the_loop),
-        cmocka_unit_test(a_grant_wakes_the_loop),
-        cmocka_unit_test(a_cancel_by_the_handle_wakes_the_loop),
-        cmocka_unit_test(an_inbox_that_opens_wakes_the_loop),
-        cmocka_unit_test(who_starts_nothing_is_woken_for_notifications_alone),
-        cmocka_unit_test(a_childs_copy_of_a_lost_connection_wakes_nobody),
-        cmocka_unit_test(a_cancel_outlives_the_loss_of_a_grant),
-        cmocka_unit_test(who_is_freed_before_the_lease_is_there_holds_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

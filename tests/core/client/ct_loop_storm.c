@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum {
     STARTERS = 4,
     BLOCKERS = 2,
@@ -346,14 +348,13 @@ static void assert_nothing_is_left(void)
     }
 }
 
-static void nothing_is_lost_in_a_storm(void **state)
+TEST(nothing_is_lost_in_a_storm)
 {
     const char *wish = getenv("ILK_TEST_STORM");
     int64_t end = fixture_now_ms() + (wish ? atoi(wish) : 3) * 1000;
     uint64_t dice = seed();
     pthread_t loop;
 
-    (void)state;
     set_up(&dice);
     pthread_create(&loop, NULL, loop_main, NULL);
     while (fixture_now_ms() < end && !faults)
@@ -369,13 +370,4 @@ static void nothing_is_lost_in_a_storm(void **state)
     assert_int_equal(0, faults);
     assert_in_range(got, 1, INT32_MAX);
     assert_int_equal(started, got + ended + freed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_lost_in_a_storm),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

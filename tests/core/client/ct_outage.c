@@ -8,21 +8,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk_error err;
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     return fixture_start(&fx, NULL);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     return fixture_stop(&fx);
 }
+
+AROUND_EACH(setup, teardown);
 
 static ilk_client *open_with(int64_t reply_ms, int64_t outage_ms,
                              uint32_t flags)
@@ -60,13 +60,12 @@ static void assert_took(int64_t since, int64_t least_ms, int64_t most_ms)
 
 /* ---- gone before the call ------------------------------------------------ */
 
-static void a_limit_bounds_the_wait_for_a_dead_server(void **state)
+TEST(a_limit_bounds_the_wait_for_a_dead_server)
 {
     ilk_client *client = open_with(0, 0, 0);
     ilk_lock *lock = open_used(client, "orders");
     int64_t begin;
 
-    (void)state;
     assert_int_equal(0, fixture_kill(&fx));
     begin = fixture_now_ms();
     assert_status(ILK_ECONN, ilk_lock_acquire(lock, 700, &err));
@@ -132,23 +131,21 @@ static ilk_status open_patiently(void *out, ilk_error *why)
     return ilk_client_open(out, fx.unix_url, &opts, why);
 }
 
-static void a_server_that_comes_back_in_time_grants(void **state)
+TEST(a_server_that_comes_back_in_time_grants)
 {
     ilk_client *client = open_with(0, 0, 0);
     ilk_lock *lock = open_used(client, "orders");
 
-    (void)state;
     assert_int_equal(0, fixture_kill(&fx));
     assert_outlasts_a_restart(acquire, lock);
     close_both(lock, client);
 }
 
-static void a_lazy_client_waits_for_its_first_connection(void **state)
+TEST(a_lazy_client_waits_for_its_first_connection)
 {
     ilk_client *client;
     ilk_lock *lock;
 
-    (void)state;
     assert_int_equal(0, fixture_kill(&fx));
     client = open_with(0, 0, ILK_CLIENT_LAZY);
     lock = open_lock(client, "orders");
@@ -157,7 +154,7 @@ static void a_lazy_client_waits_for_its_first_connection(void **state)
     close_both(lock, client);
 }
 
-static void many_names_have_one_limit(void **state)
+TEST(many_names_have_one_limit)
 {
     ilk_client *client = open_with(0, 0, 0);
     const char *names[] = {"a", "b"};
@@ -165,7 +162,6 @@ static void many_names_have_one_limit(void **state)
     ilk_lock_many *many = NULL;
     int64_t begin;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_lock_many_open(&many, client, (const void *const *)names,
                                      lens, 2, NULL, &err));
@@ -195,13 +191,12 @@ static void await_free(const char *name)
     close_both(lock, other);
 }
 
-static void a_try_at_a_frozen_server_ends_at_the_reply_timeout(void **state)
+TEST(a_try_at_a_frozen_server_ends_at_the_reply_timeout)
 {
     ilk_client *client = open_with(600, 0, 0);
     ilk_lock *lock = open_used(client, "orders");
     int64_t begin;
 
-    (void)state;
     assert_int_equal(0, fixture_pause(&fx));
     begin = fixture_now_ms();
     assert_status(ILK_ECONN, ilk_lock_acquire(lock, 0, &err));
@@ -210,11 +205,10 @@ static void a_try_at_a_frozen_server_ends_at_the_reply_timeout(void **state)
     close_both(lock, client);
 }
 
-static void a_limit_bounds_the_wait_for_a_frozen_server(void **state)
+TEST(a_limit_bounds_the_wait_for_a_frozen_server)
 {
     static const int64_t limits[] = {200, 900};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         ilk_client *client = open_with(600, 0, 0);
         ilk_lock *lock = open_used(client, "orders");
@@ -270,11 +264,10 @@ static void end_wait(waiting *self)
     close_both(self->held, self->holder);
 }
 
-static void a_queued_wait_ends_with_the_outage(void **state)
+TEST(a_queued_wait_ends_with_the_outage)
 {
     waiting self;
 
-    (void)state;
     begin_to_wait(&self, 1500);
     assert_int_equal(0, fixture_kill(&fx));
     end_wait(&self);
@@ -288,11 +281,10 @@ static void a_queued_wait_ends_with_the_outage(void **state)
     assert_int_equal(0, fixture_resume(&fx));
 }
 
-static void a_held_name_is_still_a_timeout(void **state)
+TEST(a_held_name_is_still_a_timeout)
 {
     waiting self;
 
-    (void)state;
     begin_to_wait(&self, 300);
     join_soon(self.thread, "wait");
     assert_int_equal(self.status, ILK_ETIMEOUT);
@@ -303,13 +295,12 @@ static void a_held_name_is_still_a_timeout(void **state)
 
 /* ---- how long: the option ------------------------------------------------ */
 
-static void calls_without_a_limit_share_the_time_of_an_outage(void **state)
+TEST(calls_without_a_limit_share_the_time_of_an_outage)
 {
     ilk_client *client = open_with(0, 500, 0);
     ilk_lock *locks[50];
     int64_t begin;
 
-    (void)state;
     for (int i = 0; i < 50; i++) {
         char name[16];
 
@@ -330,11 +321,10 @@ static void calls_without_a_limit_share_the_time_of_an_outage(void **state)
     ilk_client_free(client);
 }
 
-static void the_option_caps_a_limit(void **state)
+TEST(the_option_caps_a_limit)
 {
     static const int64_t limits[] = {20000, -1};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         ilk_client *client = open_with(0, 400, 0);
         ilk_lock *lock = open_used(client, "orders");
@@ -349,13 +339,12 @@ static void the_option_caps_a_limit(void **state)
     }
 }
 
-static void no_wait_for_an_outage_fails_at_once(void **state)
+TEST(no_wait_for_an_outage_fails_at_once)
 {
     ilk_client *client = open_with(0, 0, ILK_CLIENT_NO_OUTAGE_WAIT);
     ilk_lock *lock = open_used(client, "orders");
     int64_t begin;
 
-    (void)state;
     assert_int_equal(0, fixture_kill(&fx));
     begin = fixture_now_ms();
     assert_status(ILK_ECONN, ilk_lock_acquire(lock, -1, &err));
@@ -364,13 +353,12 @@ static void no_wait_for_an_outage_fails_at_once(void **state)
     close_both(lock, client);
 }
 
-static void opening_waits_only_if_told_to(void **state)
+TEST(opening_waits_only_if_told_to)
 {
     ilk_client *client = NULL;
     ilk_client_opts opts;
     int64_t begin;
 
-    (void)state;
     assert_int_equal(0, fixture_kill(&fx));
     begin = fixture_now_ms();
     assert_status(ILK_ECONN, ilk_client_open(&client, fx.unix_url, NULL, &err));
@@ -387,12 +375,11 @@ static void opening_waits_only_if_told_to(void **state)
     ilk_client_free(client);
 }
 
-static void the_two_options_exclude_each_other(void **state)
+TEST(the_two_options_exclude_each_other)
 {
     ilk_client *client = NULL;
     ilk_client_opts opts;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.outage_ms = 100;
     opts.flags = ILK_CLIENT_NO_OUTAGE_WAIT;
@@ -402,27 +389,4 @@ static void the_two_options_exclude_each_other(void **state)
     opts.outage_ms = -1;
     assert_status(ILK_EINVAL,
                   ilk_client_open(&client, fx.unix_url, &opts, &err));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_limit_bounds_the_wait_for_a_dead_server),
-        TEST(a_server_that_comes_back_in_time_grants),
-        TEST(a_lazy_client_waits_for_its_first_connection),
-        TEST(many_names_have_one_limit),
-        TEST(a_try_at_a_frozen_server_ends_at_the_reply_timeout),
-        TEST(a_limit_bounds_the_wait_for_a_frozen_server),
-        TEST(a_queued_wait_ends_with_the_outage),
-        TEST(a_held_name_is_still_a_timeout),
-        TEST(calls_without_a_limit_share_the_time_of_an_outage),
-        TEST(the_option_caps_a_limit),
-        TEST(no_wait_for_an_outage_fails_at_once),
-        TEST(opening_waits_only_if_told_to),
-        TEST(the_two_options_exclude_each_other),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(proxy_setup, proxy_teardown);
+AROUND_EACH(rows_setup, rows_teardown);
+
 enum { ROWS = 80, CONNECTING_TURNS = 4 };
 
 static request all[ROWS];
@@ -136,9 +139,8 @@ static void close_all(void)
 
 /* The server does not know the scripts, so that each command is sent twice,
  * the second time when the caller's arguments are gone. */
-static void a_request_does_its_work_and_has_its_result(void **state)
+TEST(a_request_does_its_work_and_has_its_result)
 {
-    (void)state;
     open_all(client);
     fixture_command(&fx, "SCRIPT FLUSH");
     for (EACH(r)) {
@@ -154,9 +156,8 @@ static void a_request_does_its_work_and_has_its_result(void **state)
     close_all();
 }
 
-static void neither_cancel_nor_interrupt_stops_a_request(void **state)
+TEST(neither_cancel_nor_interrupt_stops_a_request)
 {
-    (void)state;
     open_all(client);
     start_all();
 
@@ -172,9 +173,8 @@ static void neither_cancel_nor_interrupt_stops_a_request(void **state)
     close_all();
 }
 
-static void two_requests_share_no_handle(void **state)
+TEST(two_requests_share_no_handle)
 {
-    (void)state;
     open_all(client);
     for (EACH(r)) {
         ilk_op *second = (ilk_op *)&err;
@@ -192,11 +192,10 @@ static void two_requests_share_no_handle(void **state)
 }
 
 /* The server has executed the command, and executes it again. */
-static void a_request_whose_reply_is_lost_is_repeated(void **state)
+TEST(a_request_whose_reply_is_lost_is_repeated)
 {
     ilk_client *own = open_client_at(between.url);
 
-    (void)state;
     open_all(own);
     for (EACH(r)) {
         if (is(r, REQUEST_IS_LOCAL))
@@ -213,9 +212,8 @@ static void a_request_whose_reply_is_lost_is_repeated(void **state)
 
 /* ---- freed -------------------------------------------------------------- */
 
-static void a_request_whose_operation_is_freed_is_executed(void **state)
+TEST(a_request_whose_operation_is_freed_is_executed)
 {
-    (void)state;
     open_all(client);
     ping_loop(client);
     for (EACH(r)) {
@@ -242,13 +240,12 @@ static void free_handles_of_all(void)
         assert_ends(is(r, outlives) ? ILK_OK : ILK_ECANCELLED, client, r->op);
 }
 
-static void a_freed_handle_ends_its_request(void **state)
+TEST(a_freed_handle_ends_its_request)
 {
-    (void)state;
     open_all(client);
     free_handles_of_all(); /* while it connects */
     close_all();
-    assert_int_equal(0, server_flush(NULL));
+    assert_int_equal(0, server_flush());
 
     open_all(client);
     ping_loop(client);
@@ -260,9 +257,8 @@ static void a_freed_handle_ends_its_request(void **state)
 
 /* The client, the handles and the operations, beginning with each of them,
  * while the client connects. */
-static void all_may_be_freed_in_any_order(void **state)
+TEST(all_may_be_freed_in_any_order)
 {
-    (void)state;
     for (int turns = 0; turns < CONNECTING_TURNS; turns++)
         for (int first = 0; first < 3; first++) {
             ilk_client *own = open_client();
@@ -282,7 +278,7 @@ static void all_may_be_freed_in_any_order(void **state)
                     default: ilk_op_free(r->op);
                     }
             close_all();
-            assert_int_equal(0, server_flush(NULL));
+            assert_int_equal(0, server_flush());
         }
 }
 
@@ -297,11 +293,10 @@ static void demand_forked(const request *r)
     demand(mine == NULL);
 }
 
-static void a_child_leaves_its_parents_requests_alone(void **state)
+TEST(a_child_leaves_its_parents_requests_alone)
 {
     pid_t pid;
 
-    (void)state;
     open_all(client);
     ping_loop(client);
     start_all();
@@ -321,11 +316,10 @@ static void a_child_leaves_its_parents_requests_alone(void **state)
     close_all();
 }
 
-static void a_closed_client_ends_its_requests(void **state)
+TEST(a_closed_client_ends_its_requests)
 {
     ilk_client *own = open_client();
 
-    (void)state;
     open_all(own);
     start_all();
     assert_status(ILK_OK, ilk_client_close(own, &err));
@@ -354,11 +348,10 @@ static ilk_client *open_with(int64_t reply_ms, int64_t outage_ms)
     return own;
 }
 
-static void a_request_waits_for_the_server(void **state)
+TEST(a_request_waits_for_the_server)
 {
     ilk_client *own = open_with(0, 20000);
 
-    (void)state;
     open_all(own);
     ping_loop(own);
     assert_int_equal(0, fixture_kill(&fx));
@@ -386,11 +379,10 @@ static void a_request_waits_for_the_server(void **state)
     ilk_client_free(own);
 }
 
-static void a_request_ends_with_the_time_for_an_outage(void **state)
+TEST(a_request_ends_with_the_time_for_an_outage)
 {
     ilk_client *own = open_with(300, 300);
 
-    (void)state;
     open_all(own);
     ping_loop(own);
     assert_int_equal(0, fixture_kill(&fx));
@@ -405,9 +397,8 @@ static void a_request_ends_with_the_time_for_an_outage(void **state)
 }
 
 /* The loop has not noticed: what it writes to the old connection is lost. */
-static void a_request_finds_the_server_that_is_back(void **state)
+TEST(a_request_finds_the_server_that_is_back)
 {
-    (void)state;
     open_all(client);
     ping_loop(client);
     assert_int_equal(0, fixture_kill(&fx));
@@ -427,9 +418,8 @@ static void a_request_finds_the_server_that_is_back(void **state)
 
 /* ---- refused at once ---------------------------------------------------- */
 
-static void wrong_arguments_start_nothing(void **state)
+TEST(wrong_arguments_start_nothing)
 {
-    (void)state;
     open_all(client);
     for (EACH(r)) {
         r->op = (ilk_op *)&err;
@@ -452,9 +442,8 @@ static void wrong_arguments_start_nothing(void **state)
     close_all();
 }
 
-static void who_holds_nothing_starts_nothing(void **state)
+TEST(who_holds_nothing_starts_nothing)
 {
-    (void)state;
     open_all(client);
     for (EACH(r)) {
         request idle = *r;
@@ -468,28 +457,4 @@ static void who_holds_nothing_starts_nothing(void **state)
         r->row->free(idle.handle);
     }
     close_all();
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, rows_setup, rows_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_request_does_its_work_and_has_its_result),
-        TEST(neither_cancel_nor_interrupt_stops_a_request),
-        TEST(two_requests_share_no_handle),
-        TEST(a_request_whose_reply_is_lost_is_repeated),
-        TEST(a_request_whose_operation_is_freed_is_executed),
-        TEST(a_freed_handle_ends_its_request),
-        TEST(all_may_be_freed_in_any_order),
-        TEST(a_child_leaves_its_parents_requests_alone),
-        TEST(a_closed_client_ends_its_requests),
-        TEST(a_request_waits_for_the_server),
-        TEST(a_request_ends_with_the_time_for_an_outage),
-        TEST(a_request_finds_the_server_that_is_back),
-        TEST(wrong_arguments_start_nothing),
-        TEST(who_holds_nothing_starts_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(rows_setup, rows_teardown);
+
 enum { ROWS = 32, CROWD = 20, ROUNDS = 10, CONNECTING_TURNS = 8 };
 
 /* One row being played. */
@@ -158,9 +161,8 @@ static void close_all(void)
 
 /* ---- to the end --------------------------------------------------------- */
 
-static void a_wait_gets_what_it_waits_for(void **state)
+TEST(a_wait_gets_what_it_waits_for)
 {
-    (void)state;
     wait_all(client);
     assert_all_under_way(client);
     for (EACH(p)) {
@@ -181,11 +183,10 @@ static void a_wait_gets_what_it_waits_for(void **state)
     close_all();
 }
 
-static void a_wait_ends_when_its_time_is_over(void **state)
+TEST(a_wait_ends_when_its_time_is_over)
 {
     int64_t began = fixture_now_ms(), limit = patience(150);
 
-    (void)state;
     open_all(client);
     for (EACH(p))
         start(p, limit);
@@ -200,9 +201,8 @@ static void a_wait_ends_when_its_time_is_over(void **state)
     close_all();
 }
 
-static void a_wait_without_time_tries_once(void **state)
+TEST(a_wait_without_time_tries_once)
 {
-    (void)state;
     open_all(client);
     for (EACH(p))
         if (is(p, WAIT_REFUSES_TO_TRY)) {
@@ -222,9 +222,8 @@ static void a_wait_without_time_tries_once(void **state)
     close_all();
 }
 
-static void two_waits_share_no_handle(void **state)
+TEST(two_waits_share_no_handle)
 {
-    (void)state;
     wait_all(client);
     for (EACH(p)) {
         ilk_op *second = (ilk_op *)&err;
@@ -249,9 +248,8 @@ static void two_waits_share_no_handle(void **state)
 }
 
 /* An interrupt is for threads that block. */
-static void an_interrupt_is_not_for_started_waits(void **state)
+TEST(an_interrupt_is_not_for_started_waits)
 {
-    (void)state;
     wait_all(client);
 
     ilk_client_interrupt(client);
@@ -264,9 +262,8 @@ static void an_interrupt_is_not_for_started_waits(void **state)
     close_all();
 }
 
-static void a_stop_ends_started_waits(void **state)
+TEST(a_stop_ends_started_waits)
 {
-    (void)state;
     wait_all(client);
 
     ilk_client_stop(client);
@@ -282,9 +279,8 @@ static void a_stop_ends_started_waits(void **state)
 }
 
 /* Not even those that would not have to wait. */
-static void a_stopped_client_starts_no_wait(void **state)
+TEST(a_stopped_client_starts_no_wait)
 {
-    (void)state;
     open_all(client);
     for (EACH(p))
         if (p->row->spare)
@@ -310,9 +306,8 @@ static void a_stopped_client_starts_no_wait(void **state)
     close_all();
 }
 
-static void a_stopped_client_still_tries(void **state)
+TEST(a_stopped_client_still_tries)
 {
-    (void)state;
     open_all(client);
     ilk_client_stop(client);
     for (EACH(p))
@@ -360,12 +355,11 @@ static void serve_crowd(played *p, void *const *handles, ilk_op **ops)
     await_waiting(p, 0);
 }
 
-static void a_crowd_in_one_loop_is_served(void **state)
+TEST(a_crowd_in_one_loop_is_served)
 {
     void *handles[CROWD];
     ilk_op *ops[CROWD];
 
-    (void)state;
     /* Waits that are started before the client's inbox is open may pass each
      * other: one wait opens it. */
     wait_all(client);
@@ -410,9 +404,8 @@ static void end_early(played *p, int way)
     }
 }
 
-static void a_cancelled_wait_says_so(void **state)
+TEST(a_cancelled_wait_says_so)
 {
-    (void)state;
     wait_all(client);
     for (EACH(p)) {
         assert_status(ILK_OK, ilk_op_cancel(p->op, &err));
@@ -431,9 +424,8 @@ static void a_cancelled_wait_says_so(void **state)
 }
 
 /* The handle, when it is left, can wait again. */
-static void a_wait_that_ends_early_leaves_nothing(void **state)
+TEST(a_wait_that_ends_early_leaves_nothing)
 {
-    (void)state;
     for (int way = 0; way < WAYS; way++) {
         wait_all(client);
         for (EACH(p))
@@ -452,13 +444,12 @@ static void a_wait_that_ends_early_leaves_nothing(void **state)
             give_back(p, p->handle);
         }
         close_all();
-        assert_int_equal(0, server_flush(NULL));
+        assert_int_equal(0, server_flush());
     }
 }
 
-static void what_a_wait_that_ended_early_did_not_get_is_there(void **state)
+TEST(what_a_wait_that_ended_early_did_not_get_is_there)
 {
-    (void)state;
     for (int way = 0; way < WAYS; way++) {
         wait_all(client);
         for (EACH(p))
@@ -470,15 +461,14 @@ static void what_a_wait_that_ended_early_did_not_get_is_there(void **state)
             assert_nothing_left(p);
         }
         close_all();
-        assert_int_equal(0, server_flush(NULL));
+        assert_int_equal(0, server_flush());
     }
 }
 
 /* The command is not sent yet, or has no reply; the client may not even be
  * connected. */
-static void a_wait_may_end_before_it_is_in_the_queue(void **state)
+TEST(a_wait_may_end_before_it_is_in_the_queue)
 {
-    (void)state;
     for (int turns = 0; turns < CONNECTING_TURNS; turns++)
         for (int way = 0; way < WAYS; way++) {
             ilk_client *own = open_client();
@@ -497,14 +487,13 @@ static void a_wait_may_end_before_it_is_in_the_queue(void **state)
             }
             close_all();
             ilk_client_free(own);
-            assert_int_equal(0, server_flush(NULL));
+            assert_int_equal(0, server_flush());
         }
 }
 
 /* Nobody has it, so the server grants at once. */
-static void what_was_granted_at_once_is_given_back(void **state)
+TEST(what_was_granted_at_once_is_given_back)
 {
-    (void)state;
     open_all(client);
     for (EACH(p))
         if (p->row->give_back) {
@@ -613,11 +602,10 @@ static int play_late(played *p, int way, int fd)
 /* A cancel is too late for a grant that stands. The descriptor may have been
  * readable for another reason, so that the cancel comes before it: once in a
  * few rounds it does not. */
-static void a_grant_that_nobody_fetched_is_passed_on(void **state)
+TEST(a_grant_that_nobody_fetched_is_passed_on)
 {
     int fd;
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_notification_fd(client, &fd, &err));
     for (int way = 0; way < WAYS; way++) {
         prepare_all();
@@ -630,13 +618,12 @@ static void a_grant_that_nobody_fetched_is_passed_on(void **state)
             while (stands && !had && ++rounds < ROUNDS);
             assert_int_equal(stands, had);
         }
-        assert_int_equal(0, server_flush(NULL));
+        assert_int_equal(0, server_flush());
     }
 }
 
-static void a_cancel_just_after_the_grant_loses_nothing(void **state)
+TEST(a_cancel_just_after_the_grant_loses_nothing)
 {
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         wait_all(client);
         for (EACH(p)) {
@@ -653,7 +640,7 @@ static void a_cancel_just_after_the_grant_loses_nothing(void **state)
         for (EACH(p))
             await_waiting(p, 0);
         close_all();
-        assert_int_equal(0, server_flush(NULL));
+        assert_int_equal(0, server_flush());
     }
 }
 
@@ -666,11 +653,10 @@ static void *free_all_handles(void *arg)
     return arg;
 }
 
-static void cancel_and_free_may_meet(void **state)
+TEST(cancel_and_free_may_meet)
 {
     pthread_t thread;
 
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         wait_all(client);
         assert_int_equal(0,
@@ -685,7 +671,7 @@ static void cancel_and_free_may_meet(void **state)
             assert_nothing_left(p);
         }
         close_all();
-        assert_int_equal(0, server_flush(NULL));
+        assert_int_equal(0, server_flush());
     }
 }
 
@@ -698,11 +684,10 @@ static void demand_forked(const played *p)
     demand(mine == NULL);
 }
 
-static void a_child_leaves_its_parents_waits_alone(void **state)
+TEST(a_child_leaves_its_parents_waits_alone)
 {
     pid_t pid;
 
-    (void)state;
     wait_all(client);
     pid = fork_now();
     if (pid == 0) {
@@ -725,12 +710,11 @@ static void a_child_leaves_its_parents_waits_alone(void **state)
     close_all();
 }
 
-static void a_closed_client_ends_its_waits(void **state)
+TEST(a_closed_client_ends_its_waits)
 {
     ilk_notification notification = {.size = sizeof notification};
     ilk_client *own = open_client();
 
-    (void)state;
     wait_all(own);
     assert_status(ILK_OK, ilk_client_close(own, &err));
 
@@ -748,9 +732,8 @@ static void a_closed_client_ends_its_waits(void **state)
 }
 
 /* The client, the handles and the operations, beginning with each of them. */
-static void all_may_be_freed_in_any_order(void **state)
+TEST(all_may_be_freed_in_any_order)
 {
-    (void)state;
     for (int first = 0; first < 3; first++) {
         ilk_client *own = open_client();
 
@@ -774,16 +757,15 @@ static void all_may_be_freed_in_any_order(void **state)
                     0, fixture_await(&fx, "0", (int)patience(10000), "%s",
                                      filled(p->row->waiting, p->name)));
         close_all();
-        assert_int_equal(0, server_flush(NULL));
+        assert_int_equal(0, server_flush());
     }
 }
 
 /* The operation keeps its client alive. */
-static void an_operation_outlives_handle_and_client(void **state)
+TEST(an_operation_outlives_handle_and_client)
 {
     ilk_client *own = open_client();
 
-    (void)state;
     wait_all(own);
     for (EACH(p)) {
         p->row->free(p->handle);
@@ -803,9 +785,8 @@ static void an_operation_outlives_handle_and_client(void **state)
 
 /* ---- the server goes, and comes back ------------------------------------ */
 
-static void a_wait_outlives_the_server(void **state)
+TEST(a_wait_outlives_the_server)
 {
-    (void)state;
     wait_all(client);
     assert_int_equal(0, fixture_kill(&fx));
     await_loss(client);
@@ -827,9 +808,8 @@ static void a_wait_outlives_the_server(void **state)
 }
 
 /* One wait was under way, one was started without a server. */
-static void a_wait_ends_while_the_server_is_away(void **state)
+TEST(a_wait_ends_while_the_server_is_away)
 {
-    (void)state;
     wait_all(client);
     assert_int_equal(0, fixture_kill(&fx));
     await_loss(client);
@@ -856,9 +836,8 @@ static void a_wait_ends_while_the_server_is_away(void **state)
     close_all();
 }
 
-static void a_stop_ends_waits_while_the_server_is_away(void **state)
+TEST(a_stop_ends_waits_while_the_server_is_away)
 {
-    (void)state;
     wait_all(client);
     assert_int_equal(0, fixture_kill(&fx));
     await_loss(client);
@@ -875,9 +854,8 @@ static void a_stop_ends_waits_while_the_server_is_away(void **state)
 
 /* ---- refused at once ---------------------------------------------------- */
 
-static void wrong_arguments_start_nothing(void **state)
+TEST(wrong_arguments_start_nothing)
 {
-    (void)state;
     open_all(client);
     for (EACH(p)) {
         p->op = (ilk_op *)&err;
@@ -897,39 +875,4 @@ static void wrong_arguments_start_nothing(void **state)
         ilk_op_free(p->op);
     }
     close_all();
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, rows_setup, rows_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_wait_gets_what_it_waits_for),
-        TEST(a_wait_ends_when_its_time_is_over),
-        TEST(a_wait_without_time_tries_once),
-        TEST(two_waits_share_no_handle),
-        TEST(an_interrupt_is_not_for_started_waits),
-        TEST(a_stop_ends_started_waits),
-        TEST(a_stopped_client_starts_no_wait),
-        TEST(a_stopped_client_still_tries),
-        TEST(a_crowd_in_one_loop_is_served),
-        TEST(a_cancelled_wait_says_so),
-        TEST(a_wait_that_ends_early_leaves_nothing),
-        TEST(what_a_wait_that_ended_early_did_not_get_is_there),
-        TEST(a_wait_may_end_before_it_is_in_the_queue),
-        TEST(what_was_granted_at_once_is_given_back),
-        TEST(a_grant_that_nobody_fetched_is_passed_on),
-        TEST(a_cancel_just_after_the_grant_loses_nothing),
-        TEST(cancel_and_free_may_meet),
-        TEST(a_child_leaves_its_parents_waits_alone),
-        TEST(a_closed_client_ends_its_waits),
-        TEST(all_may_be_freed_in_any_order),
-        TEST(an_operation_outlives_handle_and_client),
-        TEST(a_wait_outlives_the_server),
-        TEST(a_wait_ends_while_the_server_is_away),
-        TEST(a_stop_ends_waits_while_the_server_is_away),
-        TEST(wrong_arguments_start_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

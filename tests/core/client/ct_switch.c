@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { THREADS = 4, SWITCHES = OFTEN(40) };
 
@@ -69,23 +69,22 @@ void __wrap_ilk__primary_switched(ilk__primary *primary, unsigned from,
     atomic_store(&port_read, port);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     return fixture_start(&one, NULL) | fixture_start(&two, NULL);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     return fixture_stop(&one) | fixture_stop(&two);
 }
 
-static int begin(void **state)
+AROUND_ALL(setup, teardown);
+
+static int begin(void)
 {
     char url[96];
 
-    (void)state;
     (void)fixture_command(&one, "FLUSHALL");
     (void)fixture_command(&two, "FLUSHALL");
     atomic_store(&over, 0);
@@ -98,13 +97,14 @@ static int begin(void **state)
     return ilk_client_open(&client, url, NULL, NULL) == ILK_OK ? 0 : -1;
 }
 
-static int end(void **state)
+static int end(void)
 {
-    (void)state;
     ilk_client_free(client);
     fake_sentinel_close(&sentinel);
     return 0;
 }
+
+AROUND_EACH(begin, end);
 
 static ilk_lock *lock_of(const char *name)
 {
@@ -172,15 +172,13 @@ static void follow(const char *channel)
     assert_true(until_at(&one) < patience(2000));
 }
 
-static void calls_follow_a_switch(void **state)
+TEST(calls_follow_a_switch)
 {
-    (void)state;
     follow("+switch-master");
 }
 
-static void calls_follow_a_promotion(void **state)
+TEST(calls_follow_a_promotion)
 {
-    (void)state;
     follow("+promoted-slave");
 }
 
@@ -204,7 +202,7 @@ static void finish(ilk_op *op, int64_t begun)
 }
 
 /* The connection to the frozen server would keep the call for seconds. */
-static void a_call_leaves_a_frozen_server(void **state)
+TEST(a_call_leaves_a_frozen_server)
 {
     int64_t begun;
     ilk_op *op;
@@ -212,7 +210,6 @@ static void a_call_leaves_a_frozen_server(void **state)
              *first = lock_of("b");
     ilk_error err = {0};
 
-    (void)state;
     acquire("a");
     await_subscription();
     assert_int_equal(ilk_lock_acquire_start(&op, first, 10000, 0, &err),
@@ -236,13 +233,12 @@ static void a_call_leaves_a_frozen_server(void **state)
 }
 
 /* The keeper begins after the switch, while the call is on its way. */
-static void a_switch_before_the_subscription_is_found(void **state)
+TEST(a_switch_before_the_subscription_is_found)
 {
     int64_t begun = fixture_now_ms();
     ilk_lock *lock = lock_of("c");
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(fixture_pause(&one), 0);
     fake_sentinel_switch(&sentinel, two.port, NULL);
     if (ilk_lock_acquire(lock, 10000, &err) != ILK_OK)
@@ -259,12 +255,12 @@ static fake_sentinel first, second;
 static ilk_client *of_one; /* the client of one sentinel */
 
 /* The client knows two sentinels, and listens to the first. */
-static int begin_with_two(void **state)
+static int begin_with_two(void)
 {
     int64_t until = fixture_now_ms() + patience(10000);
     char url[96];
 
-    if (begin(state) != 0 || fake_sentinel_open(&first, one.port) != 0
+    if (begin() != 0 || fake_sentinel_open(&first, one.port) != 0
         || fake_sentinel_open(&second, one.port) != 0)
         return -1;
     atomic_store(&first.epoch, 5);
@@ -280,12 +276,12 @@ static int begin_with_two(void **state)
     return atomic_load(&first.subscribers) == 1 ? 0 : -1;
 }
 
-static int end_with_two(void **state)
+static int end_with_two(void)
 {
     ilk_client_free(client);
     client = of_one;
     fake_sentinel_close(&second);
-    return end(state);
+    return end();
 }
 
 static void await_at_least(_Atomic int *count, int wanted)
@@ -298,9 +294,9 @@ static void await_at_least(_Atomic int *count, int wanted)
 }
 
 /* A sentinel of a lower epoch has been cut off: nobody follows it. */
-static void a_sentinel_behind_the_others_is_not_followed(void **state)
+TEST_WITH(begin_with_two, end_with_two,
+          a_sentinel_behind_the_others_is_not_followed)
 {
-    (void)state;
     atomic_store(&second.epoch, 4);
     fake_sentinel_switch(&second, two.port, NULL);
     fake_sentinel_close(&first);
@@ -310,9 +306,9 @@ static void a_sentinel_behind_the_others_is_not_followed(void **state)
 }
 
 /* It was not behind when the client read the first one's epoch. */
-static void a_sentinel_behind_since_a_switch_is_not_followed(void **state)
+TEST_WITH(begin_with_two, end_with_two,
+          a_sentinel_behind_since_a_switch_is_not_followed)
 {
-    (void)state;
     atomic_store(&second.epoch, 5);
     atomic_store(&first.epoch, 6);
     fake_sentinel_switch(&first, two.port, "+switch-master");
@@ -324,9 +320,9 @@ static void a_sentinel_behind_since_a_switch_is_not_followed(void **state)
     assert_true(is_at(&two, "b"));
 }
 
-static void a_sentinel_that_forgot_the_service_is_left(void **state)
+TEST_WITH(begin_with_two, end_with_two,
+          a_sentinel_that_forgot_the_service_is_left)
 {
-    (void)state;
     atomic_store(&second.epoch, 5);
     fake_sentinel_switch(&second, two.port, NULL);
     atomic_store(&first.forgot, 1);
@@ -337,9 +333,8 @@ static void a_sentinel_that_forgot_the_service_is_left(void **state)
 }
 
 /* All sentinels were set up anew. */
-static void epochs_that_begin_again_are_believed(void **state)
+TEST(epochs_that_begin_again_are_believed)
 {
-    (void)state;
     atomic_store(&sentinel.epoch, 5);
     acquire("a");
     await_subscription();
@@ -352,9 +347,8 @@ static void epochs_that_begin_again_are_believed(void **state)
     assert_true(until_at(&one) < patience(2000));
 }
 
-static void a_switch_when_the_lane_has_just_come_up(void **state)
+TEST(a_switch_when_the_lane_has_just_come_up)
 {
-    (void)state;
     acquire("a");
     await_subscription();
     atomic_store(&switch_at_open, 1);
@@ -365,12 +359,10 @@ static void a_switch_when_the_lane_has_just_come_up(void **state)
 }
 
 /* The sentinel has promoted the new primary, and the replicas do not follow it yet. */
-static void a_failover_under_way_ends_no_connection_to_the_new_primary(
-    void **state)
+TEST(a_failover_under_way_ends_no_connection_to_the_new_primary)
 {
     int64_t until = fixture_now_ms() + patience(10000);
 
-    (void)state;
     atomic_store(&sentinel.former, one.port);
     fake_sentinel_switch(&sentinel, two.port, NULL);
     assert_true(fixture_int(&one, "CLIENT KILL TYPE normal SKIPME yes") > 0);
@@ -387,9 +379,8 @@ static void a_failover_under_way_ends_no_connection_to_the_new_primary(
 }
 
 /* Without news: the old server ends its connections, as Sentinel has it do. */
-static void a_connection_that_ends_is_opened_at_the_new_primary(void **state)
+TEST(a_connection_that_ends_is_opened_at_the_new_primary)
 {
-    (void)state;
     acquire("a");
     await_subscription(); /* no more reads of the state */
     fake_sentinel_switch(&sentinel, two.port, NULL);
@@ -401,14 +392,13 @@ static void a_connection_that_ends_is_opened_at_the_new_primary(void **state)
 }
 
 /* The keeper of a renewed hold finds that the new primary does not have it. */
-static void a_hold_that_the_new_primary_lacks_is_lost(void **state)
+TEST(a_hold_that_the_new_primary_lacks_is_lost)
 {
     ilk_lock_opts opts;
     ilk_lock *lock;
     ilk_error err = {0};
     int64_t until = fixture_now_ms() + patience(10000);
 
-    (void)state;
     ilk_lock_opts_init(&opts, sizeof opts);
     opts.ttl_ms = 3000;
     assert_int_equal(ilk_lock_open(&lock, client, "h", 1, &opts, &err), ILK_OK);
@@ -453,14 +443,13 @@ static void *call_all_the_time(void *context)
     return st == ILK_OK ? NULL : err;
 }
 
-static void many_switches_in_the_middle_of_calls(void **state)
+TEST(many_switches_in_the_middle_of_calls)
 {
     static const char *const channels[] = {"+switch-master", "+promoted-slave"};
     static char names[THREADS][8];
     pthread_t threads[THREADS];
     void *ended;
 
-    (void)state;
     acquire("a");
     await_subscription();
     for (int i = 0; i < THREADS; i++) {
@@ -483,12 +472,11 @@ static void many_switches_in_the_middle_of_calls(void **state)
 }
 
 /* The parent's connections, the one to the sentinel too, are left alone. */
-static void a_child_finds_the_primary_anew(void **state)
+TEST(a_child_finds_the_primary_anew)
 {
     int status = -1;
     pid_t child;
 
-    (void)state;
     acquire("a");
     await_subscription();
     fake_sentinel_switch(&sentinel, two.port, NULL);
@@ -510,7 +498,7 @@ static void a_child_finds_the_primary_anew(void **state)
     assert_true(until_at(&two) < patience(2000));
 }
 
-static void an_open_without_memory_leaves_nothing(void **state)
+TEST(an_open_without_memory_leaves_nothing)
 {
     ilk_client *kept = client;
     ilk_status st;
@@ -518,7 +506,6 @@ static void an_open_without_memory_leaves_nothing(void **state)
     long number = 0;
     char url[96];
 
-    (void)state;
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster",
              sentinel.port);
     do {
@@ -532,31 +519,4 @@ static void an_open_without_memory_leaves_nothing(void **state)
     assert_true(number > 20);
     ilk_client_free(client);
     client = kept;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-#define TEST_OF_TWO(name)                                                      \
-    cmocka_unit_test_setup_teardown(name, begin_with_two, end_with_two)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(calls_follow_a_switch),
-        TEST(calls_follow_a_promotion),
-        TEST(a_call_leaves_a_frozen_server),
-        TEST(a_switch_before_the_subscription_is_found),
-        TEST_OF_TWO(a_sentinel_behind_the_others_is_not_followed),
-        TEST_OF_TWO(a_sentinel_behind_since_a_switch_is_not_followed),
-        TEST_OF_TWO(a_sentinel_that_forgot_the_service_is_left),
-        TEST(epochs_that_begin_again_are_believed),
-        TEST(a_switch_when_the_lane_has_just_come_up),
-        TEST(a_failover_under_way_ends_no_connection_to_the_new_primary),
-        TEST(a_connection_that_ends_is_opened_at_the_new_primary),
-        TEST(a_hold_that_the_new_primary_lacks_is_lost),
-        TEST(a_child_finds_the_primary_anew),
-        TEST(an_open_without_memory_leaves_nothing),
-        TEST(many_switches_in_the_middle_of_calls),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

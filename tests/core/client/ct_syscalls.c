@@ -183,6 +183,8 @@ static void check(const call_scene *s, int unharmed)
     ilk_lock_free(other);
 }
 
+AROUND_ALL(server_setup, server_teardown);
+
 int main(void)
 {
     static const call_stage stage = {set, check, clear};
@@ -191,6 +193,5 @@ int main(void)
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED)
         return 1;
-    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage,
-                           server_setup, server_teardown);
+    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage);
 }

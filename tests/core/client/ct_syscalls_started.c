@@ -106,10 +106,11 @@ static void clear(void)
     client = NULL;
 }
 
+AROUND_ALL(server_setup, server_teardown);
+
 int main(void)
 {
     static const call_stage stage = {set, check, clear};
 
-    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage,
-                           server_setup, server_teardown);
+    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage);
 }

@@ -67,11 +67,10 @@ static void clear(void)
 {
 }
 
-static int start(void **state)
+static int start(void)
 {
     int made = certs_serve(&c, &fx, &tls_port);
 
-    (void)state;
     if (made == CERTS_SKIP)
         exit(CERTS_SKIP);
     snprintf(url, sizeof url, "rediss://127.0.0.1:%d?ca=%s", tls_port,
@@ -79,21 +78,17 @@ static int start(void **state)
     return made;
 }
 
-static int stop(void **state)
+static int stop(void)
 {
-    (void)state;
     certs_remove(&c);
     return fixture_stop(&fx);
 }
+
+AROUND_ALL(start, stop);
 
 int main(void)
 {
     static const call_stage stage = {set, check, clear};
 
-#ifndef ILK_TLS
-    fprintf(stderr, "SKIPPED: TLS is not tested: built without ILK_TLS\n");
-    return CERTS_SKIP;
-#endif
-    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage,
-                           start, stop);
+    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage);
 }

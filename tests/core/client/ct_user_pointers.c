@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <stddef.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 static int mine, other; /* two things of the program */
 
@@ -32,12 +34,11 @@ static void assert_user(ilk_notification_kind kind, int64_t id, void *user)
     assert_ptr_equal(user, note.user);
 }
 
-static void of_a_lock(void **state)
+TEST(of_a_lock)
 {
     ilk_lock *lock = NULL, *plain = open_lock(client, "lock");
     ilk_lock_opts opts;
 
-    (void)state;
     ilk_lock_opts_init(&opts, sizeof opts);
     opts.user = &mine;
     assert_status(ILK_OK, ilk_lock_open(&lock, client, "lock", 4, &opts, &err));
@@ -54,14 +55,13 @@ static void of_a_lock(void **state)
     ilk_lock_free(lock);
 }
 
-static void of_many_locks(void **state)
+TEST(of_many_locks)
 {
     const void *names[] = {"a", "b"};
     const size_t lens[] = {1, 1};
     ilk_lock_many *many = NULL;
     ilk_lock_opts opts;
 
-    (void)state;
     ilk_lock_opts_init(&opts, sizeof opts);
     opts.user = &mine;
     assert_status(
@@ -73,12 +73,11 @@ static void of_many_locks(void **state)
     ilk_lock_many_free(many);
 }
 
-static void of_a_semaphore(void **state)
+TEST(of_a_semaphore)
 {
     ilk_semaphore *semaphore = NULL;
     ilk_semaphore_opts opts;
 
-    (void)state;
     ilk_semaphore_opts_init(&opts, sizeof opts);
     opts.user = &mine;
     assert_status(
@@ -91,12 +90,11 @@ static void of_a_semaphore(void **state)
     ilk_semaphore_free(semaphore);
 }
 
-static void of_a_candidate(void **state)
+TEST(of_a_candidate)
 {
     ilk_election *candidate = NULL;
     ilk_election_opts opts;
 
-    (void)state;
     ilk_election_opts_init(&opts, sizeof opts);
     opts.user = &mine;
     assert_status(ILK_OK,
@@ -111,11 +109,10 @@ static void of_a_candidate(void **state)
     ilk_election_free(candidate);
 }
 
-static void of_operations(void **state)
+TEST(of_operations)
 {
     ilk_op *ops[2] = {NULL, NULL};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_status(ILK_OK, ilk_client_ping_start(&ops[i], client, -1, &err));
         assert_null(ilk_op_user(ops[i]));
@@ -131,28 +128,13 @@ static void of_operations(void **state)
 }
 
 /* The struct as it was before it had `user`. */
-static void an_older_program_gets_none(void **state)
+TEST(an_older_program_gets_none)
 {
     ilk_notification older = {.size = offsetof(ilk_notification, user),
                               .user = &other};
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_notify_kept(client, 7, &err));
     assert_status(ILK_OK, ilk_client_next_notification(client, &older, &err));
     assert_int_equal(7, older.id);
     assert_ptr_equal(&other, older.user); /* untouched */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_lock),
-        cmocka_unit_test(of_many_locks),
-        cmocka_unit_test(of_a_semaphore),
-        cmocka_unit_test(of_a_candidate),
-        cmocka_unit_test(of_operations),
-        cmocka_unit_test(an_older_program_gets_none),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

@@ -36,12 +36,11 @@ static ilk_client *open_lazy_client(void)
     return client;
 }
 
-static void a_child_destroys_no_mutex_of_its_parents(void **state)
+TEST(a_child_destroys_no_mutex_of_its_parents)
 {
     ilk_client *client = open_lazy_client();
     pid_t pid;
 
-    (void)state;
     pthread_mutex_lock(&client->revival); /* as a thread that revives */
     pid = fork_now();
     if (pid == 0) {
@@ -53,13 +52,4 @@ static void a_child_destroys_no_mutex_of_its_parents(void **state)
     assert_ends_well(pid);
     ilk_client_free(client);
     assert_false(destroyed_locked);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_destroys_no_mutex_of_its_parents),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { HOLDS = 3, REPLIES = 16, LEASE_MS = 30000, LIMIT_MS = 5000 };
 
@@ -199,7 +199,7 @@ static void assert_sleeps(int number)
     assert_int_equal(op_wake(&ops[number], ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     ilk_error err;
 
@@ -213,10 +213,10 @@ static int setup(void **state)
     connection->traffic.connects = 1;
     memset(sent, 0, sizeof sent);
     sent_count = incoming_first = incoming_end = 0;
-    return op_case_setup(state);
+    return op_case_setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     for (int i = 0; i < HOLDS; i++)
         if (confirmations[i])
@@ -224,16 +224,17 @@ static int teardown(void **state)
     ilk__confirmer_free(confirmer);
     ilk__shared_close(&shared);
     memset(&shared, 0, sizeof shared);
-    return op_case_teardown(state);
+    return op_case_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 /* ---- enough replicas, or too few ---------------------------------------- */
 
-static void one_wait_is_for_all_extends_before_it(void **state)
+TEST(one_wait_is_for_all_extends_before_it)
 {
     ilk__confirmed result;
 
-    (void)state;
     begin(0);
     begin(1);
     turn();
@@ -266,9 +267,8 @@ static void one_wait_is_for_all_extends_before_it(void **state)
     assert_sent("EEWERWR");
 }
 
-static void too_few_replicas_are_a_failure(void **state)
+TEST(too_few_replicas_are_a_failure)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -285,9 +285,8 @@ static void too_few_replicas_are_a_failure(void **state)
     assert_sent("EWR");
 }
 
-static void a_hold_that_is_gone_is_not_waited_for(void **state)
+TEST(a_hold_that_is_gone_is_not_waited_for)
 {
-    (void)state;
     begin(0);
     turn();
     comes("*4\r\n:%d\r\n:0\r\n:0\r\n$1\r\n-\r\n", 64 * 1 + ILK__CODE_LOST);
@@ -295,9 +294,8 @@ static void a_hold_that_is_gone_is_not_waited_for(void **state)
     assert_ends(0, ILK_ELOST);
 }
 
-static void a_copy_behind_the_wait_needs_another_one(void **state)
+TEST(a_copy_behind_the_wait_needs_another_one)
 {
-    (void)state;
     begin(0);
     turn();
     comes("-NOSCRIPT No matching script.\r\n");
@@ -319,9 +317,8 @@ static void a_copy_behind_the_wait_needs_another_one(void **state)
 
 /* ---- broken connections, and replies that belong to nothing ------------- */
 
-static void the_extend_goes_with_its_connection(void **state)
+TEST(the_extend_goes_with_its_connection)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -342,9 +339,8 @@ static void the_extend_goes_with_its_connection(void **state)
     assert_ends(0, ILK_OK);
 }
 
-static void the_connection_breaks_before_role(void **state)
+TEST(the_connection_breaks_before_role)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -359,9 +355,8 @@ static void the_connection_breaks_before_role(void **state)
 }
 
 /* The number is delivered when the connection is gone: ROLE cannot follow. */
-static void a_number_from_a_lost_connection_says_nothing(void **state)
+TEST(a_number_from_a_lost_connection_says_nothing)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -373,9 +368,8 @@ static void a_number_from_a_lost_connection_says_nothing(void **state)
     assert_sleeps(0);
 }
 
-static void a_surplus_number_is_not_believed(void **state)
+TEST(a_surplus_number_is_not_believed)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -387,9 +381,8 @@ static void a_surplus_number_is_not_believed(void **state)
     assert_sleeps(0);
 }
 
-static void a_server_that_is_no_primary_is_left(void **state)
+TEST(a_server_that_is_no_primary_is_left)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -404,9 +397,8 @@ static void a_server_that_is_no_primary_is_left(void **state)
     assert_sent("EWREW");
 }
 
-static void a_primary_that_becomes_a_replica_is_left(void **state)
+TEST(a_primary_that_becomes_a_replica_is_left)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -419,9 +411,8 @@ static void a_primary_that_becomes_a_replica_is_left(void **state)
     assert_sent("EWEW");
 }
 
-static void a_refused_wait_is_a_failure(void **state)
+TEST(a_refused_wait_is_a_failure)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -431,9 +422,8 @@ static void a_refused_wait_is_a_failure(void **state)
     assert_sent("EW");
 }
 
-static void a_refused_extend_is_a_failure(void **state)
+TEST(a_refused_extend_is_a_failure)
 {
-    (void)state;
     begin(0);
     turn();
     comes("-READONLY You can't write against a read only replica.\r\n");
@@ -442,9 +432,8 @@ static void a_refused_extend_is_a_failure(void **state)
 }
 
 /* It is not asked for replicas while its extend pauses. */
-static void no_connection_can_be_opened(void **state)
+TEST(no_connection_can_be_opened)
 {
-    (void)state;
     connection->up = 0;
     begin(0);
     turn();
@@ -463,9 +452,8 @@ static void no_connection_can_be_opened(void **state)
 
 /* ---- the end of the operation ------------------------------------------- */
 
-static void no_answer_is_a_failure(void **state)
+TEST(no_answer_is_a_failure)
 {
-    (void)state;
     begin(0);
     turn();
     held(1);
@@ -480,9 +468,8 @@ static void no_answer_is_a_failure(void **state)
     assert_ends(1, ILK_ENOQUORUM);
 }
 
-static void it_ends_by_cancel_stop_and_close(void **state)
+TEST(it_ends_by_cancel_stop_and_close)
 {
-    (void)state;
     begin(0);
     begin(1);
     begin_as(2, 0);
@@ -503,53 +490,12 @@ static void it_ends_by_cancel_stop_and_close(void **state)
     receive();
 }
 
-static void it_may_end_before_the_keeper_turns(void **state)
+TEST(it_may_end_before_the_keeper_turns)
 {
-    (void)state;
     begin(0);
     begin(1);
     end(1);
     assert_ends_by(0, ILK__CAUSE_CLOSED, ILK_ECLOSED);
     turn();
     assert_sent("");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_wait_is_for_all_extends_before_it,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(too_few_replicas_are_a_failure, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_hold_that_is_gone_is_not_waited_for,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_copy_behind_the_wait_needs_another_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_extend_goes_with_its_connection,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(the_connection_breaks_before_role,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_number_from_a_lost_connection_says_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_surplus_number_is_not_believed, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_server_that_is_no_primary_is_left,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_primary_that_becomes_a_replica_is_left, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_refused_wait_is_a_failure, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_refused_extend_is_a_failure, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(no_connection_can_be_opened, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(no_answer_is_a_failure, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(it_ends_by_cancel_stop_and_close, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(it_may_end_before_the_keeper_turns,
-                                        setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

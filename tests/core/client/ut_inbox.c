@@ -9,23 +9,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static taker me;
 
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     taker_close(&me);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 /* ---- the subscription --------------------------------------------------- */
 
@@ -66,9 +68,8 @@ static const char *own_channel(void)
     return channel;
 }
 
-static void it_subscribes_when_the_connection_comes_up(void **state)
+TEST(it_subscribes_when_the_connection_comes_up)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_WANTED;
     inbox_subscriber.connection.up = 1;
 
@@ -82,14 +83,13 @@ static void it_subscribes_when_the_connection_comes_up(void **state)
 }
 
 /* Surplus or swapped: believed, it would leave waiters without messages. */
-static void a_confirmation_of_no_call_ends_the_connection(void **state)
+TEST(a_confirmation_of_no_call_ends_the_connection)
 {
     static const char *const foreign[] = {
         ">3\r\n$9\r\nsubscribe\r\n$3\r\nx:y\r\n:1\r\n",
         ">3\r\n$11\r\nunsubscribe\r\n$3\r\nx:y\r\n:1\r\n",
         "-ERR nobody asked\r\n", "+OK\r\n", ":1\r\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         shared.inbox = ILK__INBOX_WANTED;
         inbox_subscriber.connection.up = 1;
@@ -106,11 +106,10 @@ static void a_confirmation_of_no_call_ends_the_connection(void **state)
     }
 }
 
-static void two_protocols_confirm_alike(void **state)
+TEST(two_protocols_confirm_alike)
 {
     char words[256];
 
-    (void)state;
     shared.inbox = ILK__INBOX_WANTED;
     snprintf(words, sizeof words,
              "*3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
@@ -123,11 +122,10 @@ static void two_protocols_confirm_alike(void **state)
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
 }
 
-static void once_confirmed_all_waits_are_refreshed(void **state)
+TEST(once_confirmed_all_waits_are_refreshed)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     taker_queue(&me, -1);
     shared_tick(10);
     assert_null(next_inflight());
@@ -141,9 +139,8 @@ static void once_confirmed_all_waits_are_refreshed(void **state)
     inflight_end(inflight, ILK_ECLOSED);
 }
 
-static void a_lost_connection_is_wanted_again(void **state)
+TEST(a_lost_connection_is_wanted_again)
 {
-    (void)state;
     ilk__fail(&inbox_subscriber.connection.error, ILK_ECONN, "gone");
 
     ilk__inbox_lost(&shared, &inbox_subscriber);
@@ -153,9 +150,8 @@ static void a_lost_connection_is_wanted_again(void **state)
     assert_int_equal(shared.wakes, 0);
 }
 
-static void a_connection_without_rights_is_refused(void **state)
+TEST(a_connection_without_rights_is_refused)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_WANTED;
     ilk__fail(&inbox_subscriber.connection.error, ILK_EAUTH, "WRONGPASS");
 
@@ -165,12 +161,11 @@ static void a_connection_without_rights_is_refused(void **state)
     assert_int_equal(shared.wakes, 1);
 }
 
-static void others_channels_are_listened_to_while_waited_for(void **state)
+TEST(others_channels_are_listened_to_while_waited_for)
 {
     static char channel[] = "redisson_lock__channel:{orders}";
     char words[256];
 
-    (void)state;
     me.wait_queue.channel =
         (ilk__bytes){.data = channel, .len = strlen(channel)};
     inbox_subscriber.connection.up = 1;
@@ -195,9 +190,8 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
     assert_connection_sends(words);
 }
 
-static void a_message_of_an_unknown_channel_is_nothing(void **state)
+TEST(a_message_of_an_unknown_channel_is_nothing)
 {
-    (void)state;
     taker_queue(&me, -1);
 
     inbox_receives_raw(
@@ -217,7 +211,7 @@ static void assert_no_sense(const char *payload, size_t len)
     assert_null(next_inflight());
 }
 
-static void what_makes_no_sense_changes_nothing(void **state)
+TEST(what_makes_no_sense_changes_nothing)
 {
     static const char *const garbage[] = {"",
                                           " ",
@@ -239,7 +233,6 @@ static void what_makes_no_sense_changes_nothing(void **state)
     static const char *const versions[] = {"2", "0", "", "11", "one", "-1"};
     char text[256];
 
-    (void)state;
     taker_queue(&me, -1);
 
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++)
@@ -254,7 +247,7 @@ static void what_makes_no_sense_changes_nothing(void **state)
     assert_no_sense("\0\0\0", 3);
 }
 
-static void numbers_must_be_numbers(void **state)
+TEST(numbers_must_be_numbers)
 {
     static const char *const numbers[] = {"x 5000 1000000",
                                           "18 x 1000000",
@@ -270,7 +263,6 @@ static void numbers_must_be_numbers(void **state)
                                           "1.5 5000 1000000"};
     char text[256];
 
-    (void)state;
     taker_queue(&me, -1);
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -280,12 +272,11 @@ static void numbers_must_be_numbers(void **state)
     }
 }
 
-static void every_cut_of_a_grant_is_none(void **state)
+TEST(every_cut_of_a_grant_is_none)
 {
     char text[256];
     size_t len;
 
-    (void)state;
     taker_queue(&me, -1);
     snprintf(text, sizeof text, "1 grant x1 %s 18 5000 1000000",
              me.waiter.token);
@@ -303,7 +294,7 @@ static void every_cut_of_a_grant_is_none(void **state)
 }
 
 /* Others may have the right to publish to our inbox. */
-static void a_message_without_the_secret_is_dropped_and_counted(void **state)
+TEST(a_message_without_the_secret_is_dropped_and_counted)
 {
     static const char *const forged[] = {
         "1 grant x1.0 tok 18 5000 1000000 orders",
@@ -317,7 +308,6 @@ static void a_message_without_the_secret_is_dropped_and_counted(void **state)
         "nonsense",
         "1 change 0123456789abcdef ilk:event:wait:{e}"};
 
-    (void)state;
     shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
     taker_queue(&me, -1);
     for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
@@ -329,12 +319,11 @@ static void a_message_without_the_secret_is_dropped_and_counted(void **state)
 }
 
 /* Another process may have adopted the token of a hold that was detached. */
-static void a_late_grant_of_a_detached_token_is_left_alone(void **state)
+TEST(a_late_grant_of_a_detached_token_is_left_alone)
 {
     static const char *const tokens[] = {"mine", "other"};
     char text[256], secret[ILK__SECRET_LEN + 1];
 
-    (void)state;
     shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
     ilk__detached_token_add(&shared, "mine");
     ilk__secret_of_waiter(secret, &shared, 'x', 99, "orders", 6);
@@ -348,7 +337,7 @@ static void a_late_grant_of_a_detached_token_is_left_alone(void **state)
 }
 
 /* The secret of another waiter is none, even beside the right token. */
-static void a_secret_proves_one_kind_one_waiter_one_name(void **state)
+TEST(a_secret_proves_one_kind_one_waiter_one_name)
 {
     static const struct {
         char kind;
@@ -357,7 +346,6 @@ static void a_secret_proves_one_kind_one_waiter_one_name(void **state)
     } others[] = {{'x', 2, "orders"}, {'r', 1, "orders"}, {'x', 1, "order"}};
     char text[256], secret[ILK__SECRET_LEN + 1];
 
-    (void)state;
     shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
     taker_queue(&me, -1);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -373,12 +361,11 @@ static void a_secret_proves_one_kind_one_waiter_one_name(void **state)
 }
 
 /* The rest of the text may mean something else in another version. */
-static void a_message_of_another_version_is_dropped_and_counted(void **state)
+TEST(a_message_of_another_version_is_dropped_and_counted)
 {
     static const char *const versions[] = {"0", "2", "11", "", "1.0"};
     char text[256], secret[ILK__SECRET_LEN + 1];
 
-    (void)state;
     taker_queue(&me, -1);
     ilk__secret_of_waiter(secret, &shared, 'x', 1, "orders", 6);
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
@@ -397,11 +384,10 @@ static void a_message_of_another_version_is_dropped_and_counted(void **state)
 }
 
 /* Only the keys of a name contain the secret by which its signals are sent. */
-static void a_signal_is_proven_by_the_secret_of_its_list(void **state)
+TEST(a_signal_is_proven_by_the_secret_of_its_list)
 {
     char text[256], secret[ILK__SECRET_LEN + 1];
 
-    (void)state;
     shared.orphaned['s' - 'a'] = ilk__signal_orphaned;
     ilk__secret_of_waiter(secret, &shared, 's', 1, "", 0);
     snprintf(text, sizeof text, "1 signal s1.%s id1 3 redstop", secret);
@@ -417,12 +403,11 @@ static void a_signal_is_proven_by_the_secret_of_its_list(void **state)
 }
 
 /* A waiter that is gone is recognised by its secret; a flood is bounded. */
-static void giving_back_is_bounded(void **state)
+TEST(giving_back_is_bounded)
 {
     ilk__inflight *inflight;
     int count = 0;
 
-    (void)state;
     shared.orphaned['r' - 'a'] = ilk__lock_reader.orphaned;
     for (int i = 0; i < ILK__GIVING_BACK_MAX + 9; i++)
         inbox_receives("1 grant r%d tok 18 5000 1000000 orders", i);
@@ -439,9 +424,8 @@ static void giving_back_is_bounded(void **state)
 }
 
 /* Its hold may be somebody's by now, and whoever saw the message can repeat it. */
-static void a_repeated_grant_is_not_given_back_again(void **state)
+TEST(a_repeated_grant_is_not_given_back_again)
 {
-    (void)state;
     shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
     inbox_receives("1 grant x99 tok 18 5000 1000000 orders");
     inflight_end(next_inflight(), ILK_OK);
@@ -451,9 +435,8 @@ static void a_repeated_grant_is_not_given_back_again(void **state)
     assert_null(next_inflight());
 }
 
-static void absurd_numbers_in_a_grant_are_no_hold(void **state)
+TEST(absurd_numbers_in_a_grant_are_no_hold)
 {
-    (void)state;
     taker_queue(&me, 8000);
 
     inbox_receives("1 grant x1 %s 9007199254740991 9223372036854775807 "
@@ -468,7 +451,7 @@ static void absurd_numbers_in_a_grant_are_no_hold(void **state)
                      ilk__lease_deadline(local_ms, ILK__LEASE_MAX_MS));
 }
 
-static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
+TEST(a_grant_for_nobody_is_given_back_whatever_the_name)
 {
     static const char name[] = "a b\0c {x}";
     const size_t name_len = sizeof name - 1;
@@ -476,7 +459,6 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     size_t begin = strlen(text);
     ilk__inflight *inflight;
 
-    (void)state;
     shared.orphaned['r' - 'a'] = ilk__lock_reader.orphaned;
     for (size_t i = 0; i < name_len; i++)
         text[begin + i] = name[i];
@@ -494,14 +476,13 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     inflight_end(inflight, ILK_OK);
 }
 
-static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
+TEST(a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped)
 {
     char text[ILK_NAME_MAX + 64];
     int len =
         snprintf(text, sizeof text, "1 grant x99 tok 18 5000 1000000 %0*d",
                  ILK_NAME_MAX + 1, 0);
 
-    (void)state;
     shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
     assert_no_sense("1 grant x99 tok 18 5000 1000000", 31);
     assert_no_sense("1 grant x99 tok 18 5000 1000000 ", 32);
@@ -509,9 +490,8 @@ static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
     assert_no_sense("1 grant x99 tok 18 5000 1000000 ilk:lock:x", 42);
 }
 
-static void a_wake_up_does_not_hide_a_grant(void **state)
+TEST(a_wake_up_does_not_hide_a_grant)
 {
-    (void)state;
     taker_queue(&me, -1);
     inbox_grants(&me, 18, 5000, 1000000);
 
@@ -522,7 +502,7 @@ static void a_wake_up_does_not_hide_a_grant(void **state)
     assert_null(next_inflight());
 }
 
-static void replies_that_are_no_messages_are_skipped(void **state)
+TEST(replies_that_are_no_messages_are_skipped)
 {
     static const char *const others[] = {
         "+PONG\r\n",
@@ -538,7 +518,6 @@ static void replies_that_are_no_messages_are_skipped(void **state)
         "*3\r\n$-1\r\n$-1\r\n$-1\r\n",
         "*3\r\n*0\r\n*0\r\n*0\r\n"};
 
-    (void)state;
     taker_queue(&me, -1);
     shared.inbox = ILK__INBOX_WANTED;
 
@@ -548,37 +527,4 @@ static void replies_that_are_no_messages_are_skipped(void **state)
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
     assert_null(next_inflight());
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(it_subscribes_when_the_connection_comes_up),
-        TEST(a_confirmation_of_no_call_ends_the_connection),
-        TEST(two_protocols_confirm_alike),
-        TEST(once_confirmed_all_waits_are_refreshed),
-        TEST(a_lost_connection_is_wanted_again),
-        TEST(a_connection_without_rights_is_refused),
-        TEST(others_channels_are_listened_to_while_waited_for),
-        TEST(a_message_of_an_unknown_channel_is_nothing),
-        TEST(what_makes_no_sense_changes_nothing),
-        TEST(numbers_must_be_numbers),
-        TEST(every_cut_of_a_grant_is_none),
-        TEST(a_message_without_the_secret_is_dropped_and_counted),
-        TEST(a_message_of_another_version_is_dropped_and_counted),
-        TEST(a_late_grant_of_a_detached_token_is_left_alone),
-        TEST(a_secret_proves_one_kind_one_waiter_one_name),
-        TEST(a_signal_is_proven_by_the_secret_of_its_list),
-        TEST(giving_back_is_bounded),
-        TEST(a_repeated_grant_is_not_given_back_again),
-        TEST(absurd_numbers_in_a_grant_are_no_hold),
-        TEST(a_grant_for_nobody_is_given_back_whatever_the_name),
-        TEST(a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped),
-        TEST(a_wake_up_does_not_hide_a_grant),
-        TEST(replies_that_are_no_messages_are_skipped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { TURNS = 3 };
 
@@ -56,12 +56,11 @@ static void fire(ilk__timer *timer, void *context)
         ilk__shared_set_timer(&shared, timer, ilk__now_ms() + 1);
 }
 
-static void messages_without_end_leave_time_for_timers(void **state)
+TEST(messages_without_end_leave_time_for_timers)
 {
     ilk__timer timer = {.fire = fire};
     int64_t give_up;
 
-    (void)state;
     give_up = fixture_now_ms() + patience(10000);
     ilk__shared_lock(&shared);
     assert_int_equal(ilk__timers_reserve(&shared.timers, NULL), ILK_OK);
@@ -79,30 +78,22 @@ static void messages_without_end_leave_time_for_timers(void **state)
     assert_true(atomic_load(&messages) > 0);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     static const ilk__target nowhere = {.connect_timeout_ms = 1000};
 
-    (void)state;
     if (ilk__shared_open(&shared, "me", NULL))
         return -1;
     keeper = ilk__keeper_new(&shared, &nowhere, 1000);
     return keeper ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__keeper_free(keeper);
     ilk__channels_free(&shared);
     ilk__shared_close(&shared);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
-        messages_without_end_leave_time_for_timers, setup, teardown)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AROUND_EACH(setup, teardown);

@@ -13,7 +13,7 @@
 #include <interlock.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 /* Nobody listens here. */
 static const char url[] = "unix:///nowhere/interlock-ut-run.sock";
@@ -56,11 +56,10 @@ ilk_status __wrap_ilk__keeper_start(ilk__keeper *keeper, ilk_error *to)
                           : __real_ilk__keeper_start(keeper, to);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     ilk_client_opts opts;
 
-    (void)state;
     memset(&seen, 0, sizeof seen);
     ilk_client_opts_init(&opts, sizeof opts);
     opts.flags = ILK_CLIENT_LAZY;
@@ -69,13 +68,14 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__parker_destroy(&parker);
     ilk_client_free(client);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 /* ---- operations --------------------------------------------------------- */
 
@@ -185,9 +185,8 @@ static ilk_status run(const ilk__op_type *type, int64_t timeout_ms)
  * the keeper wakes all sleepers. */
 enum { SLEEPS_OF_AN_INTERRUPT = 2 };
 
-static void an_interrupt_shortens_one_pause_of_a_request(void **state)
+TEST(an_interrupt_shortens_one_pause_of_a_request)
 {
-    (void)state;
     seen.interrupt = 1;
 
     assert_int_equal(run(&request, 600), ILK_ECONN);
@@ -196,9 +195,8 @@ static void an_interrupt_shortens_one_pause_of_a_request(void **state)
     assert_true(seen.sleeps > seen.short_cuts);
 }
 
-static void an_interrupt_in_a_pause_ends_a_wait(void **state)
+TEST(an_interrupt_in_a_pause_ends_a_wait)
 {
-    (void)state;
     seen.interrupt = 2;
 
     assert_int_equal(run(&wait, -1), ILK_EINTR);
@@ -207,26 +205,23 @@ static void an_interrupt_in_a_pause_ends_a_wait(void **state)
     assert_int_equal(seen.interrupts, 1);
 }
 
-static void an_interrupt_before_the_sleep_is_not_lost(void **state)
+TEST(an_interrupt_before_the_sleep_is_not_lost)
 {
-    (void)state;
     assert_int_equal(run(&late_wait, -1), ILK_EINTR);
 
     assert_int_equal(seen.interrupts, 1);
 }
 
-static void an_interrupt_that_a_wait_ignores_is_reported_once(void **state)
+TEST(an_interrupt_that_a_wait_ignores_is_reported_once)
 {
-    (void)state;
     assert_int_equal(run(&stubborn_wait, 300), ILK_ETIMEOUT);
 
     assert_int_equal(seen.interrupts, 1);
     assert_in_range(seen.short_cuts, 1, SLEEPS_OF_AN_INTERRUPT);
 }
 
-static void a_stop_before_the_operation_ends_a_wait(void **state)
+TEST(a_stop_before_the_operation_ends_a_wait)
 {
-    (void)state;
     ilk_client_stop(client);
 
     assert_int_equal(run(&wait, -1), ILK_EINTR);
@@ -235,9 +230,8 @@ static void a_stop_before_the_operation_ends_a_wait(void **state)
     assert_int_equal(seen.sleeps, 0);
 }
 
-static void a_stop_in_a_pause_ends_a_wait(void **state)
+TEST(a_stop_in_a_pause_ends_a_wait)
 {
-    (void)state;
     seen.stop = 2;
 
     assert_int_equal(run(&wait, -1), ILK_EINTR);
@@ -246,9 +240,8 @@ static void a_stop_in_a_pause_ends_a_wait(void **state)
     assert_int_equal(seen.stops, 1);
 }
 
-static void a_stop_that_a_wait_ignores_is_reported_once(void **state)
+TEST(a_stop_that_a_wait_ignores_is_reported_once)
 {
-    (void)state;
     ilk_client_stop(client);
 
     assert_int_equal(run(&stubborn_wait, 300), ILK_ETIMEOUT);
@@ -257,9 +250,8 @@ static void a_stop_that_a_wait_ignores_is_reported_once(void **state)
     assert_in_range(seen.short_cuts, 0, 2 * SLEEPS_OF_AN_INTERRUPT);
 }
 
-static void a_stop_changes_no_request(void **state)
+TEST(a_stop_changes_no_request)
 {
-    (void)state;
     ilk_client_stop(client);
 
     assert_int_equal(run(&request, 600), ILK_ECONN);
@@ -267,9 +259,8 @@ static void a_stop_changes_no_request(void **state)
     assert_true(seen.sleeps > seen.short_cuts);
 }
 
-static void a_stop_lasts_until_the_client_is_resumed(void **state)
+TEST(a_stop_lasts_until_the_client_is_resumed)
 {
-    (void)state;
     assert_false(ilk_client_stopped(NULL));
     ilk_client_stop(NULL);
     ilk_client_resume(NULL);
@@ -289,9 +280,8 @@ static void a_stop_lasts_until_the_client_is_resumed(void **state)
 }
 
 /* They withdraw what they may have on the server. */
-static void without_a_keeper_sleeps_end_as_in_a_closed_client(void **state)
+TEST(without_a_keeper_sleeps_end_as_in_a_closed_client)
 {
-    (void)state;
     seen.no_keeper = 1;
 
     assert_int_equal(run(&closing_wait, -1), ILK_ESYSTEM);
@@ -301,24 +291,4 @@ static void without_a_keeper_sleeps_end_as_in_a_closed_client(void **state)
     assert_int_equal(run(&tidy_request, 600), ILK_ESYSTEM);
     assert_int_equal(seen.failures, 1);
     assert_int_equal(seen.sleeps, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_interrupt_shortens_one_pause_of_a_request),
-        TEST(an_interrupt_in_a_pause_ends_a_wait),
-        TEST(an_interrupt_before_the_sleep_is_not_lost),
-        TEST(an_interrupt_that_a_wait_ignores_is_reported_once),
-        TEST(a_stop_before_the_operation_ends_a_wait),
-        TEST(a_stop_in_a_pause_ends_a_wait),
-        TEST(a_stop_that_a_wait_ignores_is_reported_once),
-        TEST(a_stop_changes_no_request),
-        TEST(a_stop_lasts_until_the_client_is_resumed),
-        TEST(without_a_keeper_sleeps_end_as_in_a_closed_client),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

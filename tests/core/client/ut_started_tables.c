@@ -6,7 +6,7 @@
 #include "started_request.h"
 #include "started_wait.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <string.h>
 
@@ -26,11 +26,10 @@ static int rows_of(const char *function)
     return rows;
 }
 
-static void every_function_is_in_a_table(void **state)
+TEST(every_function_is_in_a_table)
 {
     int missing = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (rows_of(functions[i]) == 0) {
             print_error("%s is in no table\n", functions[i]);
@@ -40,33 +39,20 @@ static void every_function_is_in_a_table(void **state)
 }
 
 /* So that a list that was not read does not pass for a complete table. */
-static void every_row_is_of_a_public_function(void **state)
+TEST(every_row_is_of_a_public_function)
 {
     int found = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         found += rows_of(functions[i]);
     assert_int_equal(wait_row_count + request_row_count, found);
 }
 
-static void no_operation_has_no_result(void **state)
+TEST(no_operation_has_no_result)
 {
-    (void)state;
     assert_result(RESULT_NONE, NULL);
     assert_int_equal(0, ilk_op_id(NULL));
     assert_int_equal(ILK_EINVAL, ilk_op_status(NULL, NULL));
     assert_int_equal(ILK_EINVAL, ilk_op_cancel(NULL, NULL));
     ilk_op_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_function_is_in_a_table),
-        cmocka_unit_test(every_row_is_of_a_public_function),
-        cmocka_unit_test(no_operation_has_no_result),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

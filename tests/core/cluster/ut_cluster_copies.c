@@ -4,13 +4,12 @@
 
 #include "base/alloc.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
-static void one_of_each_node_is_new(void **state)
+TEST(one_of_each_node_is_new)
 {
     ilk__copies copies = {0};
 
-    (void)state;
     assert_true(ilk__copies_is_new(&copies, 7, 1, 0));
     assert_false(ilk__copies_is_new(&copies, 7, 0, 0));
     assert_false(ilk__copies_is_new(&copies, 7, 2, 0));
@@ -19,11 +18,10 @@ static void one_of_each_node_is_new(void **state)
 }
 
 /* The same text published twice, with one node far behind. */
-static void equal_messages_are_counted(void **state)
+TEST(equal_messages_are_counted)
 {
     ilk__copies copies = {0};
 
-    (void)state;
     assert_true(ilk__copies_is_new(&copies, 7, 0, 0));
     assert_true(ilk__copies_is_new(&copies, 7, 0, 0));
     assert_false(ilk__copies_is_new(&copies, 7, 1, 0));
@@ -33,11 +31,10 @@ static void equal_messages_are_counted(void **state)
     ilk__copies_free(&copies);
 }
 
-static void a_node_that_joins_is_not_behind(void **state)
+TEST(a_node_that_joins_is_not_behind)
 {
     ilk__copies copies = {0};
 
-    (void)state;
     assert_true(ilk__copies_is_new(&copies, 7, 0, 0));
     assert_true(ilk__copies_is_new(&copies, 7, 0, 0));
     ilk__copies_join(&copies, 3);
@@ -46,11 +43,10 @@ static void a_node_that_joins_is_not_behind(void **state)
     ilk__copies_free(&copies);
 }
 
-static void number_and_time_are_bounded(void **state)
+TEST(number_and_time_are_bounded)
 {
     ilk__copies copies = {0};
 
-    (void)state;
     for (uint64_t mark = 0; mark < 3 * ILK__COPIES_MOST; mark++)
         assert_true(ilk__copies_is_new(&copies, mark, 0, 0));
     assert_true(copies.count <= ILK__COPIES_MOST);
@@ -59,28 +55,14 @@ static void number_and_time_are_bounded(void **state)
     ilk__copies_free(&copies);
 }
 
-static void without_memory_all_are_new(void **state)
+TEST(without_memory_all_are_new)
 {
     ilk__copies copies = {0};
 
-    (void)state;
     for (long number = 1; number < 5; number++) {
         ilk__alloc_fail_at(number);
         assert_true(ilk__copies_is_new(&copies, (uint64_t)number, 0, 0));
         ilk__alloc_fail_at(0);
     }
     ilk__copies_free(&copies);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_of_each_node_is_new),
-        cmocka_unit_test(equal_messages_are_counted),
-        cmocka_unit_test(a_node_that_joins_is_not_behind),
-        cmocka_unit_test(number_and_time_are_bounded),
-        cmocka_unit_test(without_memory_all_are_new),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

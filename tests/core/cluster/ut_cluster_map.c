@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #define NODE(host, port) "*3\r\n$9\r\n" host "\r\n:" port "\r\n$1\r\nx\r\n"
 #define RANGE(first, last, node) "*3\r\n:" first "\r\n:" last "\r\n" node
@@ -35,9 +35,8 @@ void __wrap_ilk__gateway_break_subscribers(ilk__gateway *gateway)
     breaks++;
 }
 
-static int set_up(void **state)
+static int set_up(void)
 {
-    (void)state;
     cluster = calloc(1, sizeof *cluster);
     assert_non_null(cluster);
     for (size_t i = 0; i < ILK__SLOTS; i++)
@@ -45,13 +44,14 @@ static int set_up(void **state)
     return ilk__cluster_node_at(cluster, "seed", 6379) == NULL;
 }
 
-static int tear_down(void **state)
+static int tear_down(void)
 {
-    (void)state;
     ilk__cluster_nodes_free(cluster);
     free(cluster);
     return 0;
 }
+
+AROUND_EACH(set_up, tear_down);
 
 static void read_map(const char *text)
 {
@@ -73,9 +73,8 @@ static const char *host_of(int slot)
                : cluster->nodes[cluster->owner[slot]]->url.host;
 }
 
-static void slots_have_their_nodes(void **state)
+TEST(slots_have_their_nodes)
 {
-    (void)state;
     read_map("*2\r\n" RANGE("0", "100", NODE("127.0.0.1", "7000"))
                  RANGE("200", "16383", NODE("127.0.0.2", "7001")));
     assert_true(cluster->has_map);
@@ -85,9 +84,8 @@ static void slots_have_their_nodes(void **state)
     assert_string_equal(host_of(16383), "127.0.0.2");
 }
 
-static void an_unknown_host_is_the_one_that_replied(void **state)
+TEST(an_unknown_host_is_the_one_that_replied)
 {
-    (void)state;
     read_map("*1\r\n*3\r\n:0\r\n:5\r\n*3\r\n$-1\r\n:7000\r\n$1\r\nx\r\n");
     assert_string_equal(host_of(3), "seed");
     read_map("*1\r\n*3\r\n:0\r\n:5\r\n*3\r\n$0\r\n\r\n:7000\r\n$1\r\nx\r\n");
@@ -96,7 +94,7 @@ static void an_unknown_host_is_the_one_that_replied(void **state)
     assert_string_equal(host_of(3), "nobody");
 }
 
-static void a_reply_that_is_no_map_changes_nothing(void **state)
+TEST(a_reply_that_is_no_map_changes_nothing)
 {
     static const char *const texts[] = {
         "*0\r\n",
@@ -115,7 +113,6 @@ static void a_reply_that_is_no_map_changes_nothing(void **state)
         "*1\r\n" RANGE("0", "3", "$1\r\nx\r\n"),
         "*2\r\n" RANGE("0", "3", NODE("127.0.0.9", "7000")) "$1\r\nx\r\n"};
 
-    (void)state;
     read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "7000")));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         read_map(texts[i]);
@@ -124,12 +121,11 @@ static void a_reply_that_is_no_map_changes_nothing(void **state)
 }
 
 /* A server that names other nodes each time cannot make us keep them all. */
-static void places_of_nodes_are_used_again(void **state)
+TEST(places_of_nodes_are_used_again)
 {
     char text[] = "*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "70000"));
     char *port = strstr(text, "70000");
 
-    (void)state;
     for (int i = 0; i < 3 * ILK__CLUSTER_NODES; i++) {
         char digits[8];
 
@@ -142,9 +138,8 @@ static void places_of_nodes_are_used_again(void **state)
     assert_true(cluster->node_count <= 4);
 }
 
-static void announced_hosts_must_match_a_pattern(void **state)
+TEST(announced_hosts_must_match_a_pattern)
 {
-    (void)state;
     cluster->nodes[0]->is_seed = 1;
     cluster->announced.patterns = "127.0.0.*";
     read_map("*3\r\n" RANGE("0", "9", NODE("127.0.0.1", "7000")) RANGE(
@@ -160,11 +155,10 @@ static void announced_hosts_must_match_a_pattern(void **state)
     assert_null(ilk__cluster_announced_at(cluster, "evil.example", 6379));
 }
 
-static void new_addresses_have_a_limit(void **state)
+TEST(new_addresses_have_a_limit)
 {
     int count = 0;
 
-    (void)state;
     assert_int_equal(ilk__announced_init(&cluster->announced, NULL,
                                          ILK__CLUSTER_NEW_AT_ONCE,
                                          ILK__CLUSTER_NEW_EACH_MS, NULL),
@@ -178,12 +172,11 @@ static void new_addresses_have_a_limit(void **state)
 }
 
 /* It may have published a message that was not read yet. */
-static void the_end_of_a_subscriber_is_a_gap(void **state)
+TEST(the_end_of_a_subscriber_is_a_gap)
 {
     static char connected[1];
     ilk__async_conn *subscriber;
 
-    (void)state;
     read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "7000")));
     subscriber = &cluster->nodes[cluster->owner[7]]->messages.connection;
     subscriber->conn = (ilk__conn *)(void *)connected;
@@ -197,12 +190,11 @@ static void the_end_of_a_subscriber_is_a_gap(void **state)
 }
 
 /* ASK names a node for one request. */
-static void a_node_without_slots_is_let_go(void **state)
+TEST(a_node_without_slots_is_let_go)
 {
     const int64_t now = ilk__now_ms(), later = now + ILK__CLUSTER_IDLE_MS;
     ilk__cluster_node *node;
 
-    (void)state;
     for (int i = 0; i < 3 * ILK__CLUSTER_NODES; i++) {
         node = ilk__cluster_node_at(cluster, "asked", 10000 + i);
         assert_non_null(node);
@@ -215,13 +207,12 @@ static void a_node_without_slots_is_let_go(void **state)
     assert_true(cluster->node_count <= 4);
 }
 
-static void a_node_that_is_needed_is_kept(void **state)
+TEST(a_node_that_is_needed_is_kept)
 {
     const int64_t later = ilk__now_ms() + ILK__CLUSTER_IDLE_MS;
     ilk__cluster_node *seed = cluster->nodes[0], *primary, *asked;
     ilk__cluster_work work = {.slot = 7};
 
-    (void)state;
     seed->is_seed = 1;
     read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "7000")));
     primary = cluster->nodes[cluster->owner[7]];
@@ -248,7 +239,7 @@ static void assert_refused(const char *url, const char *why)
     assert_null(strstr(err.msg, "secret"));
 }
 
-static void urls(void **state)
+TEST_WITH(NULL, NULL, urls)
 {
     static const char *const good[] = {
         "redis+cluster://a",
@@ -261,7 +252,6 @@ static void urls(void **state)
                                   .flags = ILK_CLIENT_LAZY};
     ilk_client *client;
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_int_equal(ilk_client_open(&client, good[i], &opts, NULL),
                          ILK_OK);
@@ -283,7 +273,7 @@ static void urls(void **state)
     assert_refused("redis+cluster://a?ca=x", "unknown, or not for this scheme");
 }
 
-static void names_without_a_slot_are_refused(void **state)
+TEST_WITH(NULL, NULL, names_without_a_slot_are_refused)
 {
     const ilk_client_opts opts = {.size = sizeof opts,
                                   .flags = ILK_CLIENT_LAZY};
@@ -291,7 +281,6 @@ static void names_without_a_slot_are_refused(void **state)
     ilk_lock *lock;
     ilk_error err;
 
-    (void)state;
     assert_int_equal(ilk_client_open(&client, "redis+cluster://a", &opts, NULL),
                      ILK_OK);
     assert_int_equal(ilk_lock_open(&lock, client, "x}y", 3, NULL, &err),
@@ -301,32 +290,4 @@ static void names_without_a_slot_are_refused(void **state)
                      ILK_OK);
     ilk_lock_free(lock);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(slots_have_their_nodes, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(an_unknown_host_is_the_one_that_replied,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_reply_that_is_no_map_changes_nothing,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(places_of_nodes_are_used_again, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(announced_hosts_must_match_a_pattern,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(new_addresses_have_a_limit, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_end_of_a_subscriber_is_a_gap,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_node_without_slots_is_let_go, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_node_that_is_needed_is_kept, set_up,
-                                        tear_down),
-        cmocka_unit_test(urls),
-        cmocka_unit_test(names_without_a_slot_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

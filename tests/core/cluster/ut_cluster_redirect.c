@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk__redirect read_text(const char *text)
 {
@@ -27,9 +27,8 @@ static void assert_target(const char *text, ilk__redirect_kind kind, int slot,
     assert_int_equal(to.port, port);
 }
 
-static void redirections(void **state)
+TEST(redirections)
 {
-    (void)state;
     assert_target("MOVED 3999 127.0.0.1:6381", ILK__REDIRECT_MOVED, 3999,
                   "127.0.0.1", 6381);
     assert_target("ASK 0 ::1:7000", ILK__REDIRECT_ASK, 0, "::1", 7000);
@@ -38,7 +37,7 @@ static void redirections(void **state)
     assert_target("MOVED 5 :6379", ILK__REDIRECT_MOVED, 5, "", 6379);
 }
 
-static void refusals_that_pass(void **state)
+TEST(refusals_that_pass)
 {
     static const char *const texts[] = {
         "TRYAGAIN Multiple keys request during rehashing of slot",
@@ -47,12 +46,11 @@ static void refusals_that_pass(void **state)
         "MASTERDOWN Link with MASTER is down",
         "READONLY You can't write against a read only replica."};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_int_equal(read_text(texts[i]).kind, ILK__REDIRECT_LATER);
 }
 
-static void other_texts_are_no_redirections(void **state)
+TEST(other_texts_are_no_redirections)
 {
     static const char *const texts[] = {"",
                                         "MOVED",
@@ -80,42 +78,26 @@ static void other_texts_are_no_redirections(void **state)
                                         "WRONGTYPE Operation against a key",
                                         "ERR MOVED 1 host:6379"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (read_text(texts[i]).kind != ILK__REDIRECT_NONE)
             fail_msg("a redirection: %s", texts[i]);
 }
 
-static void a_host_has_a_limit(void **state)
+TEST(a_host_has_a_limit)
 {
     char text[ILK__NODE_HOST + 64];
 
-    (void)state;
     snprintf(text, sizeof text, "MOVED 1 %0*d:6379", ILK__NODE_HOST - 1, 0);
     assert_int_equal(read_text(text).kind, ILK__REDIRECT_MOVED);
     snprintf(text, sizeof text, "MOVED 1 %0*d:6379", ILK__NODE_HOST, 0);
     assert_int_equal(read_text(text).kind, ILK__REDIRECT_NONE);
 }
 
-static void only_errors_redirect(void **state)
+TEST(only_errors_redirect)
 {
     char text[] = "MOVED 1 host:6379";
     ilk__reply reply = {
         .type = ILK__REPLY_STR, .str = text, .len = sizeof text - 1};
 
-    (void)state;
     assert_int_equal(ilk__redirect_read(&reply).kind, ILK__REDIRECT_NONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(redirections),
-        cmocka_unit_test(refusals_that_pass),
-        cmocka_unit_test(other_texts_are_no_redirections),
-        cmocka_unit_test(a_host_has_a_limit),
-        cmocka_unit_test(only_errors_redirect),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

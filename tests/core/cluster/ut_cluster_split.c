@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { WORDS = 64, TEXT = 2048, NUMBER = 7, SIGNAL = 4, QUEUE = 9, LOCK = 5 };
 
@@ -26,9 +26,8 @@ static ilk__reply words[WORDS], *pointers[WORDS];
 static char bytes[WORDS][64];
 static char said[TEXT];
 
-static int set_up(void **state)
+static int set_up(void)
 {
-    (void)state;
     cluster = calloc(1, sizeof *cluster);
     assert_non_null(cluster);
     for (size_t i = 0; i < ILK__SLOTS; i++)
@@ -37,9 +36,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(void)
 {
-    (void)state;
     ilk__alloc_fail_at(0);
     ilk__cluster_end_all(cluster);
     ilk__buf_free(&request.reply);
@@ -47,6 +45,8 @@ static int tear_down(void **state)
     free(cluster);
     return 0;
 }
+
+AROUND_EACH(set_up, tear_down);
 
 /* ---- the request --------------------------------------------------------- */
 
@@ -195,20 +195,18 @@ static void assert_open(void)
 
 /* ---- all kinds ----------------------------------------------------------- */
 
-static void only_some_scripts_can_be_split(void **state)
+TEST(only_some_scripts_can_be_split)
 {
-    (void)state;
     set_request(ILK__SCRIPT_RECIPES_PARK, 1, "a b c", "t 1");
     assert_false(ilk__cluster_try_split(cluster, &request.call));
     set_request(ILK__SCRIPT_SIGNAL_WAIT, 3, "a b", "e c 1 1");
     assert_false(ilk__cluster_try_split(cluster, &request.call));
 }
 
-static void an_error_of_one_part_is_the_reply(void **state)
+TEST(an_error_of_one_part_is_the_reply)
 {
     ilk__cluster_work *a, *b;
 
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_CANCEL, QUEUE, "a b", "e t 1 2 3");
     a = expect_part(QUEUE, "queue_cancel {a}: e t 1 2 3");
     b = expect_part(QUEUE, "queue_cancel {b}: e t 1 2 3");
@@ -218,11 +216,10 @@ static void an_error_of_one_part_is_the_reply(void **state)
     assert_replied("-ILKDOWN nobody serves the slot\r\n");
 }
 
-static void a_reply_that_got_lost_breaks_the_request(void **state)
+TEST(a_reply_that_got_lost_breaks_the_request)
 {
     ilk__cluster_work *a, *b;
 
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_CANCEL, QUEUE, "a b", "e t 1 2 3");
     a = next_part(QUEUE);
     b = next_part(QUEUE);
@@ -233,9 +230,8 @@ static void a_reply_that_got_lost_breaks_the_request(void **state)
     assert_true(session.broken);
 }
 
-static void a_reply_of_a_wrong_shape_is_an_error(void **state)
+TEST(a_reply_of_a_wrong_shape_is_an_error)
 {
-    (void)state;
     begin(ILK__SCRIPT_MANY_EXTEND, LOCK, "a b", "t 1000 1 0");
     answer(next_part(LOCK), ILK__CODE_HELD, "1000 5");
     answer(next_part(LOCK), ILK__CODE_HELD, "1000 5 9");
@@ -244,11 +240,10 @@ static void a_reply_of_a_wrong_shape_is_an_error(void **state)
 
 /* ---- signals ------------------------------------------------------------- */
 
-static void a_wait_has_the_tickets_of_all_names(void **state)
+TEST(a_wait_has_the_tickets_of_all_names)
 {
     ilk__cluster_work *a, *b;
 
-    (void)state;
     begin(ILK__SCRIPT_SIGNAL_WAIT, SIGNAL, "a b {a}2", "e c 60 64 s1 s2 s3");
     a = expect_part(SIGNAL, "signal_wait {a} {a}2: e c 60 64 s1 s3");
     b = expect_part(SIGNAL, "signal_wait {b}: e c 60 64 s2");
@@ -257,9 +252,8 @@ static void a_wait_has_the_tickets_of_all_names(void **state)
     assert_replied(array(ILK__CODE_QUEUED, "901 11 22 33"));
 }
 
-static void a_refresh_sends_each_entry_everywhere(void **state)
+TEST(a_refresh_sends_each_entry_everywhere)
 {
-    (void)state;
     begin(ILK__SCRIPT_SIGNAL_REFRESH, SIGNAL, "a b", "c 60 0 64 a b 2 e1 e2");
     answer(expect_part(SIGNAL, "signal_refresh {a}: c 60 0 64 a 2 e1 e2"),
            ILK__CODE_FREE, "-1 900 1 1 0 0 1 0 0");
@@ -270,9 +264,8 @@ static void a_refresh_sends_each_entry_everywhere(void **state)
     assert_replied(array(ILK__CODE_FREE, said));
 }
 
-static void the_last_words_of_all_nodes_are_counted(void **state)
+TEST(the_last_words_of_all_nodes_are_counted)
 {
-    (void)state;
     begin(ILK__SCRIPT_SIGNAL_CANCEL, SIGNAL, "a b c", "e ask 64");
     answer(expect_part(SIGNAL, "signal_cancel {a}: e ask 64"), ILK__CODE_GONE,
            "1");
@@ -283,9 +276,8 @@ static void the_last_words_of_all_nodes_are_counted(void **state)
     assert_replied(array(ILK__CODE_GONE, "2"));
 }
 
-static void each_part_gets_the_digits_of_its_names(void **state)
+TEST(each_part_gets_the_digits_of_its_names)
 {
-    (void)state;
     begin(ILK__SCRIPT_SIGNAL_CANCEL, SIGNAL, "a b {a}2", "e 011 64");
     answer(expect_part(SIGNAL, "signal_cancel {a} {a}2: e 01 64"),
            ILK__CODE_RELEASED, "");
@@ -298,9 +290,8 @@ static void each_part_gets_the_digits_of_its_names(void **state)
 
 #define RESERVE "t 1 30000 fifo 0 e c 6000 64 0"
 
-static void queues_are_tried_in_their_order(void **state)
+TEST(queues_are_tried_in_their_order)
 {
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_RESERVE, QUEUE, "a b {b}2 {a}2", RESERVE);
     answer(expect_part(QUEUE, "queue_reserve {a}: " RESERVE), ILK__CODE_EMPTY,
            "' 500 900");
@@ -313,9 +304,8 @@ static void queues_are_tried_in_their_order(void **state)
 }
 
 /* The rest may not see the request: it was replied to. */
-static void the_entry_leaves_the_queues_that_had_nothing(void **state)
+TEST(the_entry_leaves_the_queues_that_had_nothing)
 {
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_RESERVE, QUEUE, "a b {b}2 c", RESERVE);
     answer(next_part(QUEUE), ILK__CODE_EMPTY, "' -1 900");
     answer(next_part(QUEUE), ILK__CODE_JOBS, "' 1 30000 901 '1_x");
@@ -325,9 +315,8 @@ static void the_entry_leaves_the_queues_that_had_nothing(void **state)
     assert_null(next_part(QUEUE));
 }
 
-static void the_entry_leaves_all_queues_that_had_it_before(void **state)
+TEST(the_entry_leaves_all_queues_that_had_it_before)
 {
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_RESERVE, QUEUE, "a b c",
           "t 1 0 fifo 0 e c 6000 64 1");
     answer(next_part(QUEUE), ILK__CODE_EMPTY, "' -1 900");
@@ -340,9 +329,8 @@ static void the_entry_leaves_all_queues_that_had_it_before(void **state)
     assert_null(next_part(QUEUE));
 }
 
-static void a_repeated_reserve_begins_where_the_first_ended(void **state)
+TEST(a_repeated_reserve_begins_where_the_first_ended)
 {
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_RESERVE, QUEUE, "a b c", RESERVE);
     answer(next_part(QUEUE), ILK__CODE_EMPTY, "' -1 900");
     ilk__cluster_part_broken(next_part(QUEUE));
@@ -365,9 +353,8 @@ static void a_repeated_reserve_begins_where_the_first_ended(void **state)
            "' 0 30000 901 '1_x");
 }
 
-static void settlements_go_to_their_queues_first(void **state)
+TEST(settlements_go_to_their_queues_first)
 {
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_RESERVE, QUEUE, "a b {a}2",
           "t 1 30000 fifo 3 '' c 6000 64 0 a_2_x_1_1_1_0_ n_1_y_1_1_1_0_why "
           "a_0_z_1_2_0_0_");
@@ -384,11 +371,10 @@ static void settlements_go_to_their_queues_first(void **state)
 }
 
 /* The next copy finds none of those messages, and the core has to know why. */
-static void settlements_of_one_slot_are_no_error(void **state)
+TEST(settlements_of_one_slot_are_no_error)
 {
     ilk__cluster_work *a, *b;
 
-    (void)state;
     for (int copy = 0; copy < 2; copy++) {
         begin(ILK__SCRIPT_JOB_SETTLE, QUEUE, "a b",
               "fifo 3 6000 a_0_x_1_1_1_0_ a_1_y_1_1_1_0_");
@@ -408,11 +394,10 @@ static void settlements_of_one_slot_are_no_error(void **state)
     assert_null(next_part(QUEUE));
 }
 
-static void an_entry_that_one_slot_lacks_is_gone(void **state)
+TEST(an_entry_that_one_slot_lacks_is_gone)
 {
     char items[64];
 
-    (void)state;
     begin(ILK__SCRIPT_QUEUE_REFRESH, QUEUE, "a b", "c 6000 5000 64 2 e1 e2");
     snprintf(items, sizeof items, "800 900 1 %d 0 0 %d 0 0", ILK__CODE_QUEUED,
              ILK__CODE_QUEUED);
@@ -427,9 +412,8 @@ static void an_entry_that_one_slot_lacks_is_gone(void **state)
 
 /* ---- locks --------------------------------------------------------------- */
 
-static void names_are_acquired_by_slot_and_share_a_fence(void **state)
+TEST(names_are_acquired_by_slot_and_share_a_fence)
 {
-    (void)state;
     begin(ILK__SCRIPT_MANY_ACQUIRE, LOCK, "a b c", "t 9000 me 5");
     answer(expect_part(LOCK, "many_acquire {b}: t 9000 me 5"), ILK__CODE_HELD,
            "9000 20 900");
@@ -445,9 +429,8 @@ static void names_are_acquired_by_slot_and_share_a_fence(void **state)
     assert_replied(array(ILK__CODE_HELD, "8000 30 902"));
 }
 
-static void a_busy_name_has_those_before_it_released(void **state)
+TEST(a_busy_name_has_those_before_it_released)
 {
-    (void)state;
     begin(ILK__SCRIPT_MANY_ACQUIRE, LOCK, "a b c {c}2", "t 9000 me 5");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 20 900");
     answer(expect_part(LOCK, "many_acquire {c} {c}2: t 9000 me 20"),
@@ -461,9 +444,8 @@ static void a_busy_name_has_those_before_it_released(void **state)
 
 /* The names above may be held since the first copy: the core, which knows that it
  * has repeated the request, gives everything back (lock_many_acquire.c). */
-static void a_repeat_that_is_busy_releases_nothing_above(void **state)
+TEST(a_repeat_that_is_busy_releases_nothing_above)
 {
-    (void)state;
     begin(ILK__SCRIPT_MANY_ACQUIRE, LOCK, "a b", "t 9000 me 5");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 20 900");
     ilk__cluster_part_broken(
@@ -485,9 +467,8 @@ static void a_repeat_that_is_busy_releases_nothing_above(void **state)
     assert_replied(array(ILK__CODE_LOST, "1 2 1 0"));
 }
 
-static void a_lease_that_ends_meanwhile_is_a_busy_name(void **state)
+TEST(a_lease_that_ends_meanwhile_is_a_busy_name)
 {
-    (void)state;
     begin(ILK__SCRIPT_MANY_ACQUIRE, LOCK, "a b", "t 9000 me 5");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 20 900");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 30 900");
@@ -500,9 +481,8 @@ static void a_lease_that_ends_meanwhile_is_a_busy_name(void **state)
     assert_replied(array(ILK__CODE_BUSY, "1 0 900 0"));
 }
 
-static void one_lost_name_makes_a_renewal_lost(void **state)
+TEST(one_lost_name_makes_a_renewal_lost)
 {
-    (void)state;
     begin(ILK__SCRIPT_MANY_EXTEND, LOCK, "a b", "t 9000 1 30");
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 30 900");
     answer(next_part(LOCK), ILK__CODE_LOST, "40 -1 'web-1:4312");
@@ -518,7 +498,7 @@ static void one_lost_name_makes_a_renewal_lost(void **state)
 }
 
 /* To the next copy these names are lost, and the core has to know why. */
-static void a_release_of_some_slots_is_no_error(void **state)
+TEST(a_release_of_some_slots_is_no_error)
 {
     static const struct {
         int code;
@@ -529,7 +509,6 @@ static void a_release_of_some_slots_is_no_error(void **state)
                  {ILK__CODE_LOST, "40 0 2 0", 0}};
     ilk__cluster_work *a, *b;
 
-    (void)state;
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
         begin(ILK__SCRIPT_MANY_RELEASE, LOCK, "a {a}2 b", "t 1 2 3");
         a = next_part(LOCK);
@@ -542,9 +521,8 @@ static void a_release_of_some_slots_is_no_error(void **state)
     assert_replied("-ILKDOWN nobody serves the slot\r\n");
 }
 
-static void the_evidence_of_lost_names_is_united(void **state)
+TEST(the_evidence_of_lost_names_is_united)
 {
-    (void)state;
     begin(ILK__SCRIPT_MANY_RELEASE, LOCK, "a b c", "t 1 2 3");
     answer(next_part(LOCK), ILK__CODE_LOST, "40 0 2 0");
     answer(next_part(LOCK), ILK__CODE_RELEASED, "3 0");
@@ -616,9 +594,8 @@ static long fail_each(int script, int keys, const char *names, const char *args)
     return number - 1;
 }
 
-static void without_memory_a_request_is_broken(void **state)
+TEST(without_memory_a_request_is_broken)
 {
-    (void)state;
     assert_true(fail_each(ILK__SCRIPT_QUEUE_RESERVE, QUEUE, "a b c",
                           "t 1 30000 fifo 3 e c 6000 64 0 a_1_x_1_1_1_0_")
                 > 8);
@@ -626,46 +603,11 @@ static void without_memory_a_request_is_broken(void **state)
         fail_each(ILK__SCRIPT_MANY_ACQUIRE, LOCK, "a b c", "t 9000 me 5") > 7);
 }
 
-static void a_client_that_closes_ends_all_parts(void **state)
+TEST(a_client_that_closes_ends_all_parts)
 {
-    (void)state;
     begin(ILK__SCRIPT_SIGNAL_CANCEL, SIGNAL, "a b c", "e ask 64");
     ilk__cluster_end_all(cluster);
     assert_int_equal(request.state, ILK__REQUEST_REPLIED);
     assert_true(session.broken);
     assert_null(next_part(SIGNAL));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(only_some_scripts_can_be_split),
-        TEST(an_error_of_one_part_is_the_reply),
-        TEST(a_reply_that_got_lost_breaks_the_request),
-        TEST(a_reply_of_a_wrong_shape_is_an_error),
-        TEST(a_wait_has_the_tickets_of_all_names),
-        TEST(a_refresh_sends_each_entry_everywhere),
-        TEST(the_last_words_of_all_nodes_are_counted),
-        TEST(each_part_gets_the_digits_of_its_names),
-        TEST(queues_are_tried_in_their_order),
-        TEST(the_entry_leaves_the_queues_that_had_nothing),
-        TEST(the_entry_leaves_all_queues_that_had_it_before),
-        TEST(a_repeated_reserve_begins_where_the_first_ended),
-        TEST(settlements_go_to_their_queues_first),
-        TEST(settlements_of_one_slot_are_no_error),
-        TEST(an_entry_that_one_slot_lacks_is_gone),
-        TEST(names_are_acquired_by_slot_and_share_a_fence),
-        TEST(a_busy_name_has_those_before_it_released),
-        TEST(a_repeat_that_is_busy_releases_nothing_above),
-        TEST(a_lease_that_ends_meanwhile_is_a_busy_name),
-        TEST(one_lost_name_makes_a_renewal_lost),
-        TEST(a_release_of_some_slots_is_no_error),
-        TEST(the_evidence_of_lost_names_is_united),
-        TEST(without_memory_a_request_is_broken),
-        TEST(a_client_that_closes_ends_all_parts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

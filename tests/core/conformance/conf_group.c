@@ -2,7 +2,7 @@
 /* conf_group.c -- the conformance table's statements about groups. */
 #include "conf_group.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

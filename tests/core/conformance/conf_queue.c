@@ -2,7 +2,7 @@
 /* conf_queue.c -- the statements of the conformance table about queues. */
 #include "conf_queue.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* conf_ring.c -- the conformance table's rings. */
 #include "conf_ring.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

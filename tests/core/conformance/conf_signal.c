@@ -2,7 +2,7 @@
 /* conf_signal.c -- the conformance table's statements about signals. */
 #include "conf_signal.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * stores and replicated values. */
 #include "conf_state.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* conformance_election.c -- the table's candidates: a handle, and an observer
  * of its own from the first time that it is asked what is next. */
-#include "cmocka_all.h"
 #include "conformance_run.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* conformance_hold.c -- the table's handles: how each kind is opened, and
  * what can be done with all of them. */
-#include "cmocka_all.h"
 #include "conformance_run.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

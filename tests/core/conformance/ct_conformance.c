@@ -162,11 +162,10 @@ static void run_case(void **state)
     free(r);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     ilk_error err = {0, ""};
 
-    (void)state;
     if (conformance_server_start(&fx) != 0)
         return -1;
     if (ilk_client_open(&client, fx.unix_url, NULL, &err) != ILK_OK) {
@@ -176,12 +175,13 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk_client_free(client);
     return conformance_server_stop(&fx);
 }
+
+AROUND_ALL(setup, teardown);
 
 static const char *directory(char *buf, size_t size)
 {
@@ -214,8 +214,7 @@ int main(void)
         tests[i].test_func = run_case;
         tests[i].initial_state = &table.cases[i];
     }
-    bad = _cmocka_run_group_tests("conformance", tests, table.count, setup,
-                                  teardown);
+    bad = test_run_made("conformance", tests, table.count);
     free(tests);
     conf_free(&table);
     return bad;

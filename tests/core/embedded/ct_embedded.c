@@ -15,7 +15,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(embedded_setup, embedded_teardown);
 
 static int open_descriptors(void)
 {
@@ -30,12 +32,11 @@ static int open_descriptors(void)
     return count;
 }
 
-static void attach_starts_a_server_and_the_last_detach_ends_it(void **state)
+TEST(attach_starts_a_server_and_the_last_detach_ends_it)
 {
     ilk__embedded *embedded = attach(NULL);
     ilk_server_info info = look();
 
-    (void)state;
     assert_string_equal(ask(embedded, "PING"), "+PONG");
     assert_int_equal(info.running, 1);
     assert_true(info.pid > 0);
@@ -45,12 +46,11 @@ static void attach_starts_a_server_and_the_last_detach_ends_it(void **state)
     assert_int_equal(look().pid, 0);
 }
 
-static void attachments_of_one_process_share_a_server(void **state)
+TEST(attachments_of_one_process_share_a_server)
 {
     ilk__embedded *first = attach(NULL), *second = attach(NULL);
     int32_t pid = look().pid;
 
-    (void)state;
     assert_string_equal(ilk__embedded_socket(first),
                         ilk__embedded_socket(second));
     ilk__embedded_detach(first);
@@ -62,11 +62,10 @@ static void attachments_of_one_process_share_a_server(void **state)
     ilk__embedded_abandon(NULL);
 }
 
-static void data_survive_the_last_detach(void **state)
+TEST(data_survive_the_last_detach)
 {
     ilk__embedded *embedded = attach(NULL);
 
-    (void)state;
     assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
     ilk__embedded_detach(embedded);
     embedded = attach(NULL);
@@ -75,12 +74,11 @@ static void data_survive_the_last_detach(void **state)
 }
 
 /* Not with what the last user before it had saved: that was used since. */
-static void a_server_comes_back_empty_from_a_crash(void **state)
+TEST(a_server_comes_back_empty_from_a_crash)
 {
     ilk__embedded *embedded = attach(NULL);
     int32_t pid;
 
-    (void)state;
     assert_string_equal(ask(embedded, "SET done yes"), "+OK");
     ilk__embedded_detach(embedded);
     embedded = attach(NULL);
@@ -108,13 +106,12 @@ static void await_stop(const char *url)
     assert_int_equal(info.running, 0);
 }
 
-static void a_named_directory_keeps_data_through_a_crash(void **state)
+TEST(a_named_directory_keeps_data_through_a_crash)
 {
     char url[160];
     ilk_server_info info = {.size = sizeof info};
     ilk__embedded *embedded = attach(in_tmp("named"));
 
-    (void)state;
     snprintf(url, sizeof url, "embedded://%s", in_tmp("named"));
     assert_int_equal(ilk_server_status(url, &info, NULL), ILK_OK);
     assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
@@ -128,12 +125,11 @@ static void a_named_directory_keeps_data_through_a_crash(void **state)
     await_stop(url);
 }
 
-static void a_killed_server_is_started_anew(void **state)
+TEST(a_killed_server_is_started_anew)
 {
     ilk__embedded *first = attach(NULL), *second;
     int32_t pid = look().pid;
 
-    (void)state;
     assert_int_equal(kill(pid, SIGKILL), 0);
     await_end(pid);
     await_no_server();
@@ -146,11 +142,10 @@ static void a_killed_server_is_started_anew(void **state)
 }
 
 /* Some programs clean up directories of temporary files without a look at locks. */
-static void a_server_whose_lock_file_was_removed_is_joined(void **state)
+TEST(a_server_whose_lock_file_was_removed_is_joined)
 {
     ilk__embedded *first = attach(in_tmp("cleaned")), *second;
 
-    (void)state;
     assert_string_equal(ask(first, "SET kept yes"), "+OK");
     assert_int_equal(unlink(in_tmp("cleaned/alive")), 0);
     second = attach(in_tmp("cleaned"));
@@ -161,13 +156,12 @@ static void a_server_whose_lock_file_was_removed_is_joined(void **state)
     ilk__embedded_detach(second);
 }
 
-static void a_frozen_server_fails_at_the_deadline(void **state)
+TEST(a_frozen_server_fails_at_the_deadline)
 {
     ilk__embedded *embedded = attach(NULL);
     int32_t pid = look().pid;
     int64_t before = ilk__now_ms();
 
-    (void)state;
     assert_int_equal(kill(pid, SIGSTOP), 0);
     assert_fails(NULL, 300, ILK_ECONN, "does not answer");
     assert_in_range(ilk__now_ms() - before, 300, 300 + patience(600));
@@ -177,12 +171,11 @@ static void a_frozen_server_fails_at_the_deadline(void **state)
     ilk__embedded_detach(embedded);
 }
 
-static void stop_ends_the_server_under_its_users(void **state)
+TEST(stop_ends_the_server_under_its_users)
 {
     ilk__embedded *embedded = attach(NULL);
     int32_t pid = look().pid;
 
-    (void)state;
     assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
     assert_int_equal(ilk_server_stop(NULL, patience(PATIENCE), NULL), ILK_OK);
     await_end(pid);
@@ -193,14 +186,13 @@ static void stop_ends_the_server_under_its_users(void **state)
     ilk__embedded_detach(embedded);
 }
 
-static void stop_of_a_frozen_server_times_out(void **state)
+TEST(stop_of_a_frozen_server_times_out)
 {
     ilk__embedded *embedded = attach(NULL);
     int32_t pid = look().pid;
     int64_t before = ilk__now_ms();
     ilk_error err;
 
-    (void)state;
     assert_int_equal(kill(pid, SIGSTOP), 0);
     assert_int_equal(ilk_server_stop(NULL, 200, &err), ILK_ETIMEOUT);
     assert_in_range(ilk__now_ms() - before, 200, 200 + patience(400));
@@ -209,12 +201,11 @@ static void stop_of_a_frozen_server_times_out(void **state)
     ilk__embedded_detach(embedded);
 }
 
-static void operators_are_told_of_wrong_arguments(void **state)
+TEST(operators_are_told_of_wrong_arguments)
 {
     ilk_server_info info = {.size = sizeof info};
     ilk_error err;
 
-    (void)state;
     assert_int_equal(ilk_server_status("redis://u:secret@h", &info, &err),
                      ILK_EINVAL);
     assert_null(strstr(err.msg, "secret"));
@@ -228,12 +219,11 @@ static void operators_are_told_of_wrong_arguments(void **state)
     assert_int_equal(ilk_server_status(NULL, &info, &err), ILK_EINVAL);
 }
 
-static void no_descriptor_and_no_memory_is_left_behind(void **state)
+TEST(no_descriptor_and_no_memory_is_left_behind)
 {
     int before = open_descriptors();
     ilk__embedded *embedded;
 
-    (void)state;
     ilk__alloc_fail_at(1);
     assert_int_equal(ilk__embedded_attach(&embedded, NULL, 0, NULL),
                      ILK_ENOMEM);
@@ -250,14 +240,13 @@ static void no_descriptor_and_no_memory_is_left_behind(void **state)
  * process has many files open, so that each step in its turn is the one that
  * finds no descriptor.
  */
-static void exhausted_descriptors_are_a_status(void **state)
+TEST(exhausted_descriptors_are_a_status)
 {
     int64_t deadline = ilk__deadline(patience(PATIENCE));
     int many[20], before;
     ilk_status st = ILK_ESYSTEM;
     struct rlimit old, low;
 
-    (void)state;
     for (int i = 0; i < 20; i++)
         assert_true((many[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
     before = open_descriptors();
@@ -285,13 +274,12 @@ static void on_alarm(int number)
     (void)number;
 }
 
-static void signals_raining_down_change_nothing(void **state)
+TEST(signals_raining_down_change_nothing)
 {
     struct sigaction action, old;
     struct itimerval rain = {{0, 1000}, {0, 1000}}, calm = {{0, 0}, {0, 0}};
     ilk__embedded *embedded;
 
-    (void)state;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_alarm;
     assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
@@ -304,26 +292,4 @@ static void signals_raining_down_change_nothing(void **state)
     }
     assert_int_equal(setitimer(ITIMER_REAL, &calm, NULL), 0);
     assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(attach_starts_a_server_and_the_last_detach_ends_it),
-        TEST(attachments_of_one_process_share_a_server),
-        TEST(data_survive_the_last_detach),
-        TEST(a_server_comes_back_empty_from_a_crash),
-        TEST(a_named_directory_keeps_data_through_a_crash),
-        TEST(a_killed_server_is_started_anew),
-        TEST(a_server_whose_lock_file_was_removed_is_joined),
-        TEST(a_frozen_server_fails_at_the_deadline),
-        TEST(stop_ends_the_server_under_its_users),
-        TEST(stop_of_a_frozen_server_times_out),
-        TEST(operators_are_told_of_wrong_arguments),
-        TEST(no_descriptor_and_no_memory_is_left_behind),
-        TEST(exhausted_descriptors_are_a_status),
-        TEST(signals_raining_down_change_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,15 +18,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
-static void the_directory_and_the_socket_are_the_users_alone(void **state)
+AROUND_EACH(embedded_setup, embedded_teardown);
+
+TEST(the_directory_and_the_socket_are_the_users_alone)
 {
     ilk__embedded *embedded = attach(NULL);
     ilk_server_info info = look();
     struct stat dir, socket;
 
-    (void)state;
     assert_int_equal(stat(info.dir, &dir), 0);
     assert_int_equal(stat(info.socket, &socket), 0);
     assert_int_equal(dir.st_mode & 0777, 0700);
@@ -34,9 +35,8 @@ static void the_directory_and_the_socket_are_the_users_alone(void **state)
     ilk__embedded_detach(embedded);
 }
 
-static void directories_of_others_are_refused(void **state)
+TEST(directories_of_others_are_refused)
 {
-    (void)state;
     assert_int_equal(mkdir(in_tmp("open"), 0700), 0);
     assert_int_equal(chmod(in_tmp("open"), 0755), 0);
     assert_fails(in_tmp("open"), 1000, ILK_ESYSTEM, "mode 755");
@@ -66,14 +66,13 @@ static const char *below(mode_t mode, uid_t owner, gid_t group)
     return dir;
 }
 
-static void a_parent_where_others_rename_is_refused(void **state)
+TEST(a_parent_where_others_rename_is_refused)
 {
     const char *dir = below(0707, geteuid(), getegid());
     ilk_server_info info = {.size = sizeof info};
     char url[160];
     ilk_error err;
 
-    (void)state;
     assert_fails(dir, 1000, ILK_ESYSTEM, "may write to");
     snprintf(url, sizeof url, "embedded://%s", dir);
     assert_int_equal(ilk_server_status(url, &info, &err), ILK_ESYSTEM);
@@ -89,11 +88,10 @@ static void a_parent_where_others_rename_is_refused(void **state)
                  "user 4242 could replace");
 }
 
-static void a_parent_behind_a_link_is_judged_where_it_is(void **state)
+TEST(a_parent_behind_a_link_is_judged_where_it_is)
 {
     ilk__embedded *embedded;
 
-    (void)state;
     assert_int_equal(mkdir(in_tmp("loose"), 0700), 0);
     assert_int_equal(chmod(in_tmp("loose"), 0777), 0);
     assert_int_equal(mkdir(in_tmp("loose/inner"), 0700), 0);
@@ -119,14 +117,13 @@ static ilk_status dial(int server, const char *path, int same_user, int *out_fd)
 
 /* Act as a server of another user, whose socket stands in our directory: the
  * kernel records who calls listen(). */
-static void a_server_of_another_user_gets_no_command(void **state)
+TEST(a_server_of_another_user_gets_no_command)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     ilk__home home;
     char byte;
     int fd, served, alive;
 
-    (void)state;
     if (geteuid() != 0)
         skip_because("only root can listen as another user");
     assert_int_equal(ilk__home_open(&home, NULL, 1, NULL), ILK_OK);
@@ -153,13 +150,12 @@ static void a_server_of_another_user_gets_no_command(void **state)
     ilk__home_close(&home);
 }
 
-static void the_server_follows_no_link_for_its_pid_file(void **state)
+TEST(the_server_follows_no_link_for_its_pid_file)
 {
     struct stat info;
     ilk__embedded *embedded;
     char dir[sizeof((ilk_server_info *)0)->dir];
 
-    (void)state;
     ilk__embedded_detach(attach(NULL));
     snprintf(dir, sizeof dir, "%.200s/pid", look().dir);
     unlink(dir);
@@ -173,12 +169,11 @@ static void the_server_follows_no_link_for_its_pid_file(void **state)
 }
 
 /* Root may write everywhere, so the test is done by somebody else. */
-static void an_unwritable_directory_is_told(void **state)
+TEST(an_unwritable_directory_is_told)
 {
     int status;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(mkdir(in_tmp("sealed"), 0500), 0);
     assert_int_equal(chmod(tmp, 0755), 0);
     if (geteuid() == 0)
@@ -199,18 +194,16 @@ static void an_unwritable_directory_is_told(void **state)
     assert_int_equal(status, 0);
 }
 
-static void a_path_too_long_for_a_socket_is_told(void **state)
+TEST(a_path_too_long_for_a_socket_is_told)
 {
     char dir[200];
 
-    (void)state;
     snprintf(dir, sizeof dir, "%s/%0*d", tmp, 120, 7);
     assert_fails(dir, 1000, ILK_ESYSTEM, "at most 100 bytes, got");
 }
 
-static void a_missing_program_is_named(void **state)
+TEST(a_missing_program_is_named)
 {
-    (void)state;
     unsetenv("INTERLOCK_SERVER");
     setenv("PATH", tmp, 1);
     assert_fails(NULL, 1000, ILK_ECONN, "redis-server nor valkey-server");
@@ -229,9 +222,8 @@ static void write_program(const char *name, const char *text)
     setenv("INTERLOCK_SERVER", in_tmp(name), 1);
 }
 
-static void a_program_that_fails_is_told_with_its_status(void **state)
+TEST(a_program_that_fails_is_told_with_its_status)
 {
-    (void)state;
     write_program("failing", "#!/bin/sh\nexit 3\n");
     assert_fails(NULL, 5000, ILK_ECONN, "status 3; see ");
     write_program("ending", "#!/bin/sh\nexit 0\n");
@@ -240,11 +232,10 @@ static void a_program_that_fails_is_told_with_its_status(void **state)
     assert_fails(NULL, 5000, ILK_ECONN, "cannot start");
 }
 
-static void a_program_that_is_no_server_is_ended_at_the_deadline(void **state)
+TEST(a_program_that_is_no_server_is_ended_at_the_deadline)
 {
     int64_t before = ilk__now_ms();
 
-    (void)state;
     write_program("sleeper", "#!/bin/sh\nexec sleep 30\n");
     assert_fails(NULL, 200, ILK_ECONN, "does not answer");
     assert_in_range(ilk__now_ms() - before, 200, 200 + patience(400));
@@ -252,11 +243,10 @@ static void a_program_that_is_no_server_is_ended_at_the_deadline(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void the_runtime_directory_counts_when_it_is_ours(void **state)
+TEST(the_runtime_directory_counts_when_it_is_ours)
 {
     ilk_server_info info;
 
-    (void)state;
     assert_int_equal(mkdir(in_tmp("run"), 0700), 0);
     setenv("XDG_RUNTIME_DIR", in_tmp("run"), 1);
     info = look();
@@ -272,24 +262,4 @@ static void the_runtime_directory_counts_when_it_is_ours(void **state)
     info = look();
     assert_int_equal(strncmp(info.dir, in_tmp("interlock-"), strlen(tmp) + 11),
                      0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_directory_and_the_socket_are_the_users_alone),
-        TEST(directories_of_others_are_refused),
-        TEST(a_parent_where_others_rename_is_refused),
-        TEST(a_parent_behind_a_link_is_judged_where_it_is),
-        TEST(a_server_of_another_user_gets_no_command),
-        TEST(the_server_follows_no_link_for_its_pid_file),
-        TEST(an_unwritable_directory_is_told),
-        TEST(a_path_too_long_for_a_socket_is_told),
-        TEST(a_missing_program_is_named),
-        TEST(a_program_that_fails_is_told_with_its_status),
-        TEST(a_program_that_is_no_server_is_ended_at_the_deadline),
-        TEST(the_runtime_directory_counts_when_it_is_ours),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

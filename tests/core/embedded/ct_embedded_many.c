@@ -16,7 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(embedded_setup, embedded_teardown);
 
 enum { RACERS = 24, ROUNDS = 3 };
 
@@ -105,9 +107,8 @@ static int starts(void)
     return count;
 }
 
-static void racing_processes_start_one_server_and_end_it(void **state)
+TEST(racing_processes_start_one_server_and_end_it)
 {
-    (void)state;
     count_starts();
     for (int round = 1; round <= ROUNDS; round++) {
         pid_t pids[RACERS];
@@ -135,12 +136,11 @@ static void racing_processes_start_one_server_and_end_it(void **state)
     }
 }
 
-static void processes_that_come_and_go_never_fail(void **state)
+TEST(processes_that_come_and_go_never_fail)
 {
     enum { VISITORS = 4, VISITS = 15 };
     pid_t pids[VISITORS];
 
-    (void)state;
     for (int i = 0; i < VISITORS; i++) {
         if ((pids[i] = fork()) != 0)
             continue;
@@ -178,13 +178,12 @@ static ilk__embedded *attached_child(gate *g)
     return embedded;
 }
 
-static void the_server_outlives_who_started_it(void **state)
+TEST(the_server_outlives_who_started_it)
 {
     ilk__embedded *embedded;
     gate g;
     pid_t pid;
 
-    (void)state;
     open_gate(&g);
     if ((pid = fork()) == 0) {
         embedded = attached_child(&g);
@@ -201,13 +200,12 @@ static void the_server_outlives_who_started_it(void **state)
     close_gate(&g);
 }
 
-static void a_killed_user_does_not_count(void **state)
+TEST(a_killed_user_does_not_count)
 {
     ilk__embedded *embedded;
     gate g;
     pid_t pid;
 
-    (void)state;
     open_gate(&g);
     if ((pid = fork()) == 0) {
         (void)attached_child(&g);
@@ -223,13 +221,12 @@ static void a_killed_user_does_not_count(void **state)
     close_gate(&g);
 }
 
-static void a_frozen_starter_fails_others_at_their_deadline(void **state)
+TEST(a_frozen_starter_fails_others_at_their_deadline)
 {
     int64_t before;
     pid_t pid;
     int fd;
 
-    (void)state;
     fd = open(in_tmp("freezing"), O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
     assert_true(dprintf(fd, "#!/bin/sh\ntouch %s/up\nexec sleep 30\n", tmp)
                 > 0);
@@ -251,12 +248,11 @@ static void a_frozen_starter_fails_others_at_their_deadline(void **state)
     assert_ends_well(pid);
 }
 
-static void a_forked_child_leaves_the_server_alone(void **state)
+TEST(a_forked_child_leaves_the_server_alone)
 {
     ilk__embedded *embedded = attach(NULL);
     pid_t pid;
 
-    (void)state;
     if ((pid = fork()) == 0) {
         ilk__embedded_detach(embedded);
         _exit(0);
@@ -272,13 +268,12 @@ static void a_forked_child_leaves_the_server_alone(void **state)
     await_no_server();
 }
 
-static void a_forked_child_that_does_nothing_holds_no_place(void **state)
+TEST(a_forked_child_that_does_nothing_holds_no_place)
 {
     ilk__embedded *embedded = attach(NULL);
     gate g;
     pid_t pid;
 
-    (void)state;
     open_gate(&g);
     if ((pid = fork()) == 0) {
         pass_gate(&g);
@@ -292,13 +287,12 @@ static void a_forked_child_that_does_nothing_holds_no_place(void **state)
     close_gate(&g);
 }
 
-static void a_forked_child_may_attach_for_itself(void **state)
+TEST(a_forked_child_may_attach_for_itself)
 {
     ilk__embedded *embedded = attach(NULL), *own;
     gate g;
     pid_t pid;
 
-    (void)state;
     open_gate(&g);
     if ((pid = fork()) == 0) {
         ilk__embedded_abandon(embedded);
@@ -320,7 +314,7 @@ static void a_forked_child_may_attach_for_itself(void **state)
 }
 
 /* A host may ignore SIGCHLD, block signals and hold files open. */
-static void the_server_inherits_nothing_of_its_host(void **state)
+TEST(the_server_inherits_nothing_of_its_host)
 {
     ilk__embedded *embedded;
     char name[64], line[256];
@@ -328,7 +322,6 @@ static void the_server_inherits_nothing_of_its_host(void **state)
     int fds[2];
     FILE *file;
 
-    (void)state;
     assert_int_equal(pipe(fds), 0); /* survives exec, unless closed */
     signal(SIGCHLD, SIG_IGN);
     sigfillset(&all);
@@ -353,21 +346,4 @@ static void the_server_inherits_nothing_of_its_host(void **state)
     close(fds[0]);
     ilk__embedded_detach(embedded);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(racing_processes_start_one_server_and_end_it),
-        TEST(processes_that_come_and_go_never_fail),
-        TEST(the_server_outlives_who_started_it),
-        TEST(a_killed_user_does_not_count),
-        TEST(a_frozen_starter_fails_others_at_their_deadline),
-        TEST(a_forked_child_leaves_the_server_alone),
-        TEST(a_forked_child_that_does_nothing_holds_no_place),
-        TEST(a_forked_child_may_attach_for_itself),
-        TEST(the_server_inherits_nothing_of_its_host),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

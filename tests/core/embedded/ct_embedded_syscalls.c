@@ -100,15 +100,15 @@ static void check(const call_scene *s, int unharmed)
     await_no_children();
 }
 
-static int start(void **state)
+static int start(void)
 {
-    if (embedded_setup(state) != 0)
+    if (embedded_setup() != 0)
         return -1;
     return snprintf(url, sizeof url, "embedded://%s", in_tmp("own")) < 0;
 }
 
 /* The server is up, but this process cannot connect to it. */
-static void the_reason_is_named_when_the_time_is_up(void **state)
+TEST(the_reason_is_named_when_the_time_is_up)
 {
     static const call_fault no_sockets = {CALL_socket, EMFILE, INT_MAX, 0};
     ilk_client_opts opts;
@@ -116,7 +116,6 @@ static void the_reason_is_named_when_the_time_is_up(void **state)
     ilk_error err = {0};
     ilk_status st;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.connect_timeout_ms = 50;
     calls_fail(&no_sockets, 1);
@@ -128,14 +127,12 @@ static void the_reason_is_named_when_the_time_is_up(void **state)
     await_end_of_all();
 }
 
+AROUND_ALL(start, embedded_teardown);
+
 int main(void)
 {
     static const call_stage stage = {set, check, set};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_reason_is_named_when_the_time_is_up),
-    };
 
-    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage,
-                           start, embedded_teardown)
-           + cmocka_run_group_tests(tests, start, embedded_teardown);
+    return run_call_scenes(scenes, sizeof scenes / sizeof *scenes, &stage)
+           + test_run_all();
 }

@@ -22,6 +22,8 @@
 #include <sys/prctl.h>
 #endif
 
+AROUND_EACH(embedded_setup, embedded_teardown);
+
 enum { PROGRAMS = 8, REPETITIONS = 20 };
 
 /* A process that is attached until it is ended; `go` ends it by itself. */
@@ -104,14 +106,13 @@ static pid_t watcher_pid(void)
     return pid;
 }
 
-static void the_server_ends_after_its_last_user(void **state)
+TEST(the_server_ends_after_its_last_user)
 {
     how_to_end *const ends[] = {leave_main, leave_at_once, crash};
     int32_t server;
     pid_t watcher;
     user u;
 
-    (void)state;
     for (size_t i = 0; i <= sizeof ends / sizeof ends[0]; i++) {
         int by_signal = i == sizeof ends / sizeof ends[0];
 
@@ -129,13 +130,12 @@ static void the_server_ends_after_its_last_user(void **state)
     }
 }
 
-static void eight_programs_leave_main_and_no_server_is_left(void **state)
+TEST(eight_programs_leave_main_and_no_server_is_left)
 {
     user users[PROGRAMS];
     int32_t server;
     pid_t watcher;
 
-    (void)state;
     for (int i = 0; i < PROGRAMS; i++)
         start_user(&users[i], leave_main);
     server = look().pid;
@@ -150,12 +150,11 @@ static void eight_programs_leave_main_and_no_server_is_left(void **state)
     await_no_server();
 }
 
-static void data_survive_a_killed_user(void **state)
+TEST(data_survive_a_killed_user)
 {
     ilk__embedded *embedded = attach(NULL);
     user u;
 
-    (void)state;
     start_user(&u, leave_main);
     assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
     ilk__embedded_detach(embedded);
@@ -167,11 +166,10 @@ static void data_survive_a_killed_user(void **state)
 }
 
 /* Whoever comes finds a server that stays, or starts a new one. */
-static void who_comes_while_it_ends_has_a_server(void **state)
+TEST(who_comes_while_it_ends_has_a_server)
 {
     char expected[16];
 
-    (void)state;
     for (int n = 1; n <= OFTEN(REPETITIONS); n++) {
         ilk__embedded *embedded;
         int32_t server;
@@ -194,14 +192,13 @@ static void who_comes_while_it_ends_has_a_server(void **state)
     }
 }
 
-static void a_killed_watcher_is_replaced_by_the_next_user(void **state)
+TEST(a_killed_watcher_is_replaced_by_the_next_user)
 {
     ilk__embedded *embedded = attach(NULL);
     pid_t watcher = watcher_pid();
     int32_t server = look().pid;
     user u;
 
-    (void)state;
     assert_true(watcher > 1);
     assert_int_equal(kill(watcher, SIGKILL), 0);
     await_end(watcher);
@@ -215,7 +212,7 @@ static void a_killed_watcher_is_replaced_by_the_next_user(void **state)
     await_end(server);
 }
 
-static void a_forked_child_keeps_the_server_of_its_killed_parent(void **state)
+TEST(a_forked_child_keeps_the_server_of_its_killed_parent)
 {
     int32_t server;
     char byte;
@@ -223,7 +220,6 @@ static void a_forked_child_keeps_the_server_of_its_killed_parent(void **state)
     int pids[2], go[2];
     user u;
 
-    (void)state;
     assert_int_equal(pipe2(pids, O_CLOEXEC), 0);
     assert_int_equal(pipe2(go, O_CLOEXEC), 0);
     if ((u.pid = fork_now()) == 0) {
@@ -257,7 +253,7 @@ static void a_forked_child_keeps_the_server_of_its_killed_parent(void **state)
 }
 
 /* The path leads to another directory then, with a server of its own. */
-static void the_watcher_of_a_moved_directory_stops_no_other_server(void **state)
+TEST(the_watcher_of_a_moved_directory_stops_no_other_server)
 {
     char dir[sizeof((ilk_server_info *)0)->dir];
     ilk__embedded *embedded;
@@ -265,7 +261,6 @@ static void the_watcher_of_a_moved_directory_stops_no_other_server(void **state)
     pid_t watcher;
     user u;
 
-    (void)state;
     start_user(&u, leave_main);
     watcher = watcher_pid();
     old_server = look().pid;
@@ -281,13 +276,12 @@ static void the_watcher_of_a_moved_directory_stops_no_other_server(void **state)
 }
 
 /* A pipe that the program can close ends for its reader. */
-static void the_watcher_keeps_nothing_of_its_host(void **state)
+TEST(the_watcher_keeps_nothing_of_its_host)
 {
     struct pollfd end = {.events = POLLIN};
     ilk__embedded *embedded;
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe(fds), 0);
     embedded = attach(NULL);
     close(fds[1]);
@@ -380,43 +374,21 @@ static void stop_as_last_user(ilk__embedded *of_inheritor)
 }
 #endif
 
-static void nor_leaves_it_a_zombie_to_process_one(void **state)
+TEST(nor_leaves_it_a_zombie_to_process_one)
 {
 #ifdef PR_SET_CHILD_SUBREAPER
-    (void)state;
     inherit(ilk__embedded_detach);
 #else
-    (void)state;
     skip();
 #endif
 }
 
-static void another_process_stops_the_server_of_process_one(void **state)
+TEST(another_process_stops_the_server_of_process_one)
 {
 #ifdef PR_SET_CHILD_SUBREAPER
-    (void)state;
     inherit(stop_as_operator);
     inherit(stop_as_last_user);
 #else
-    (void)state;
     skip();
 #endif
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_server_ends_after_its_last_user),
-        TEST(eight_programs_leave_main_and_no_server_is_left),
-        TEST(data_survive_a_killed_user),
-        TEST(who_comes_while_it_ends_has_a_server),
-        TEST(a_killed_watcher_is_replaced_by_the_next_user),
-        TEST(a_forked_child_keeps_the_server_of_its_killed_parent),
-        TEST(the_watcher_of_a_moved_directory_stops_no_other_server),
-        TEST(the_watcher_keeps_nothing_of_its_host),
-        TEST(nor_leaves_it_a_zombie_to_process_one),
-        TEST(another_process_stops_the_server_of_process_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,14 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 char tmp[64];
 static char path[4096];
 
-int embedded_setup(void **state)
+int embedded_setup(void)
 {
-    (void)state;
     snprintf(tmp, sizeof tmp, "/tmp/ilk-embedded-XXXXXX");
     if (mkdtemp(tmp) == NULL)
         return -1;
@@ -53,12 +52,11 @@ static void end_server_of(const char *dir)
         kill(pid, SIGKILL);
 }
 
-int embedded_teardown(void **state)
+int embedded_teardown(void)
 {
     struct dirent *entry;
     DIR *dir;
 
-    (void)state;
     setenv("PATH", path, 1);
     unsetenv("INTERLOCK_SERVER");
     unsetenv("XDG_RUNTIME_DIR");

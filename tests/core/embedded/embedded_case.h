@@ -15,8 +15,8 @@ enum { PATIENCE = 10000 }; /* milliseconds for what must happen */
 
 extern char tmp[64]; /* the directory of this test */
 
-int embedded_setup(void **state);
-int embedded_teardown(void **state); /* ends what still runs */
+int embedded_setup(void);
+int embedded_teardown(void); /* ends what still runs */
 
 /* A path below tmp; valid until the next call. */
 const char *in_tmp(const char *name);
@@ -36,9 +36,5 @@ void await_end(pid_t pid);
 
 /* The lock of a killed server ends with the last of its threads. */
 void await_no_server(void);
-
-/* One test in a directory of its own. */
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, embedded_setup, embedded_teardown)
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_change_history.c -- entries of a history, and what is no history. */
-#include "cmocka_all.h"
 #include "gateway/change_history.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,11 +47,10 @@ static void write_changes(int count)
     }
 }
 
-static void each_change_is_found(void **state)
+TEST(each_change_is_found)
 {
     char id[ILK__CHANGE_ID + 1];
 
-    (void)state;
     write_changes(MOST);
     assert_true(ilk__changes_are_valid(whole(), MOST));
     for (int i = 1; i <= MOST; i++) {
@@ -63,9 +62,8 @@ static void each_change_is_found(void **state)
     assert_int_equal(0, ilk__changes_find((ilk__span){"", 0}, id));
 }
 
-static void only_a_full_history_has_forgotten(void **state)
+TEST(only_a_full_history_has_forgotten)
 {
-    (void)state;
     write_changes(MOST - 1);
     assert_int_equal(0, ilk__changes_oldest(whole(), MOST));
     assert_int_equal(0, ilk__changes_oldest((ilk__span){"", 0}, MOST));
@@ -73,11 +71,10 @@ static void only_a_full_history_has_forgotten(void **state)
     assert_int_equal(1, ilk__changes_oldest(whole(), MOST));
 }
 
-static void a_full_history_loses_its_oldest_change(void **state)
+TEST(a_full_history_loses_its_oldest_change)
 {
     char id[ILK__CHANGE_ID + 1];
 
-    (void)state;
     write_changes(MOST);
     add_change(MOST + 1, MOST);
     assert_true(ilk__changes_are_valid(whole(), MOST));
@@ -86,9 +83,8 @@ static void a_full_history_loses_its_oldest_change(void **state)
     assert_int_equal(0, ilk__changes_find(whole(), id));
 }
 
-static void other_texts_are_no_history(void **state)
+TEST(other_texts_are_no_history)
 {
-    (void)state;
     assert_true(ilk__changes_are_valid((ilk__span){"", 0}, MOST));
     write_changes(MOST + 1);
     assert_false(ilk__changes_are_valid(whole(), MOST));
@@ -97,16 +93,4 @@ static void other_texts_are_no_history(void **state)
     assert_false(ilk__changes_are_valid(whole(), MOST));
     text[strlen(text) - 1] = '\0';
     assert_false(ilk__changes_are_valid(whole(), MOST));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_change_is_found),
-        cmocka_unit_test(only_a_full_history_has_forgotten),
-        cmocka_unit_test(a_full_history_loses_its_oldest_change),
-        cmocka_unit_test(other_texts_are_no_history),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

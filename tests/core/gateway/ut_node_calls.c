@@ -3,7 +3,7 @@
 /* link: -Wl,--wrap=ilk__async_conn_next -Wl,--wrap=ilk__gateway_left_open */
 #include "gateway/node_calls.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static const ilk__target target;
 static ilk__node_calls calls;
@@ -39,24 +39,14 @@ static void come_up(int left_open)
                      ILK__NODE_CALLS_CAME_UP);
 }
 
-static void the_gateway_learns_of_connections_left_open(void **state)
+TEST(the_gateway_learns_of_connections_left_open)
 {
     static char gateway[1];
 
-    (void)state;
     ilk__node_calls_init(&calls, (ilk__gateway *)(void *)gateway, &target,
                          NULL);
     come_up(0);
     assert_int_equal(reports, 0);
     come_up(1);
     assert_int_equal(reports, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_gateway_learns_of_connections_left_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 /* ct_handle_names.c -- each handle returns the name that it was opened with. */
 #include "client_case.h"
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 
 typedef struct bytes {
@@ -36,11 +38,10 @@ static void assert_name(const bytes *expected, const char *name, size_t len)
         assert_int_equal(0, len);                                              \
     }
 
-static void of_holds(void **state)
+TEST(of_holds)
 {
     ilk_lock_opts redisson;
 
-    (void)state;
     ilk_lock_opts_init(&redisson, sizeof redisson);
     redisson.layout = ILK_LAYOUT_REDISSON;
     opens(lock,
@@ -55,9 +56,8 @@ static void of_holds(void **state)
                                       NULL, &err));
 }
 
-static void of_states_and_signals(void **state)
+TEST(of_states_and_signals)
 {
-    (void)state;
     opens(event,
           ilk_event_open(&handle, client, name->data, name->len, NULL, &err));
     opens(register,
@@ -70,13 +70,12 @@ static void of_states_and_signals(void **state)
           ilk_signal_open(&handle, client, name->data, name->len, NULL, &err));
 }
 
-static void of_queues(void **state)
+TEST(of_queues)
 {
     const void *data[NAMES];
     size_t lens[NAMES], len = 99;
     ilk_queue *queue = NULL;
 
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         data[i] = names[i].data;
         lens[i] = names[i].len;
@@ -92,15 +91,4 @@ static void of_queues(void **state)
     assert_int_equal(0, len);
     assert_null(ilk_queue_name(NULL, 0, NULL));
     ilk_queue_free(queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_holds),
-        cmocka_unit_test(of_states_and_signals),
-        cmocka_unit_test(of_queues),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

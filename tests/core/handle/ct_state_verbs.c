@@ -9,15 +9,16 @@
 
 #include <string.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 /* ---- the barrier's wait ------------------------------------------------- */
 
-static void each_party_is_told_its_index(void **state)
+TEST(each_party_is_told_its_index)
 {
     ilk_barrier *parties[3];
     ilk_error err = {0};
     ilk_op *ops[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         parties[i] = open_barrier(client, "index", 3);
         assert_status(ILK_OK,
@@ -32,7 +33,7 @@ static void each_party_is_told_its_index(void **state)
 }
 
 /* Decided in the server: whom the others saw arrive has arrived. */
-static void a_cancelled_party_of_a_full_round_has_arrived(void **state)
+TEST(a_cancelled_party_of_a_full_round_has_arrived)
 {
     ilk_barrier *ours = open_barrier(client, "full", 2),
                 *theirs = open_barrier(other, "full", 2);
@@ -40,7 +41,6 @@ static void a_cancelled_party_of_a_full_round_has_arrived(void **state)
     ilk_op *op = NULL;
     int64_t index = -1;
 
-    (void)state;
     assert_status(ILK_OK, ilk_barrier_wait_start(&op, ours, -1, &err));
     turn_until(client, "1", "ZCARD ilk:barrier:wait:{full}");
     assert_status(ILK_OK, ilk_barrier_wait(theirs, 0, &index, &err));
@@ -55,7 +55,7 @@ static void a_cancelled_party_of_a_full_round_has_arrived(void **state)
     ilk_barrier_free(theirs);
 }
 
-static void a_cancelled_party_breaks_the_round(void **state)
+TEST(a_cancelled_party_breaks_the_round)
 {
     waiting w = {.barrier = open_barrier(other, "broken", 3),
                  .timeout_ms = 20000};
@@ -63,7 +63,6 @@ static void a_cancelled_party_breaks_the_round(void **state)
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("barrier", "broken", 1);
     assert_status(ILK_OK, ilk_barrier_wait_start(&op, ours, -1, &err));
@@ -78,14 +77,13 @@ static void a_cancelled_party_breaks_the_round(void **state)
     ilk_barrier_free(w.barrier);
 }
 
-static void a_barrier_is_read_and_reset(void **state)
+TEST(a_barrier_is_read_and_reset)
 {
     ilk_barrier *waits = open_barrier(client, "read", 3),
                 *asks = open_barrier(client, "read", 3);
     ilk_error err = {0};
     ilk_op *wait = NULL, *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_barrier_wait_start(&wait, waits, -1, &err));
     turn_until(client, "1", "ZCARD ilk:barrier:wait:{read}");
     assert_status(ILK_OK, ilk_barrier_waiting_start(&op, asks, &err));
@@ -112,14 +110,13 @@ static void a_barrier_is_read_and_reset(void **state)
 
 /* ---- the latch ---------------------------------------------------------- */
 
-static void a_latch_is_counted_and_reset(void **state)
+TEST(a_latch_is_counted_and_reset)
 {
     ilk_latch *a = open_latch(client, "n", 5), *b = open_latch(other, "n", 5);
     ilk_error err = {0};
     ilk_op *op = NULL;
     int64_t left = -1;
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_latch_count_down_start(&op, a, 0, &err));
     assert_null(op);
     assert_string_equal("n must be 1 to 1000000000, got 0", err.msg);
@@ -148,14 +145,13 @@ static void a_latch_is_counted_and_reset(void **state)
     ilk_latch_free(b);
 }
 
-static void a_failure_is_told_by_the_operation(void **state)
+TEST(a_failure_is_told_by_the_operation)
 {
     ilk_latch *a = open_latch(other, "differs", 3),
               *b = open_latch(client, "differs", 4);
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
     assert_status(ILK_OK, ilk_latch_wait_start(&op, b, -1, &err));
     assert_ended(ILK_EDIFFERS, client, op);
@@ -171,7 +167,7 @@ static void a_failure_is_told_by_the_operation(void **state)
 
 /* ---- the event ---------------------------------------------------------- */
 
-static void an_event_is_set_cleared_and_read(void **state)
+TEST(an_event_is_set_cleared_and_read)
 {
     ilk_event *a = open_event(client, "event"),
               *b = open_event(client, "event");
@@ -180,7 +176,6 @@ static void an_event_is_set_cleared_and_read(void **state)
     int64_t generation;
     size_t len;
 
-    (void)state;
     assert_status(ILK_OK, ilk_event_set_start(&op, a, "one", 3, &err));
     assert_ends(ILK_OK, client, op);
     assert_int_equal(1, ilk_event_is_set(a));
@@ -205,19 +200,4 @@ static void an_event_is_set_cleared_and_read(void **state)
     assert_null(op);
     ilk_event_free(a);
     ilk_event_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_party_is_told_its_index),
-        cmocka_unit_test(a_cancelled_party_of_a_full_round_has_arrived),
-        cmocka_unit_test(a_cancelled_party_breaks_the_round),
-        cmocka_unit_test(a_barrier_is_read_and_reset),
-        cmocka_unit_test(a_latch_is_counted_and_reset),
-        cmocka_unit_test(a_failure_is_told_by_the_operation),
-        cmocka_unit_test(an_event_is_set_cleared_and_read),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { AT_ONCE = 4, EACH_MS = 1000 };
 
@@ -22,20 +22,21 @@ int64_t __wrap_ilk__now_ms(void)
     return now;
 }
 
-static int set_up(void **state)
+static int set_up(void)
 {
-    (void)state;
     now = 1000000;
     memset(&announced, 0, sizeof announced);
     return ilk__announced_init(&announced, NULL, AT_ONCE, EACH_MS, &err);
 }
+
+AROUND_EACH(set_up, NULL);
 
 static ilk_status check(int port)
 {
     return ilk__announced_check(&announced, "10.0.0.1", port, &err);
 }
 
-static void patterns_match_whole_hosts(void **state)
+TEST_WITH(NULL, NULL, patterns_match_whole_hosts)
 {
     static const char *const match[][2] = {{"10.0.*", "10.0.0.1"},
                                            {"10.0.*", "10.0."},
@@ -57,7 +58,6 @@ static void patterns_match_whole_hosts(void **state)
         {"a,b", "a,b"},
         {"a*b*c", "aXbX"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof match / sizeof match[0]; i++)
         if (!ilk__announced_matches(match[i][0], match[i][1]))
             fail_msg("%s, %s", match[i][0], match[i][1]);
@@ -66,12 +66,11 @@ static void patterns_match_whole_hosts(void **state)
             fail_msg("%s, %s", none[i][0], none[i][1]);
 }
 
-static void other_texts_are_no_patterns(void **state)
+TEST_WITH(NULL, NULL, other_texts_are_no_patterns)
 {
     static const char *const wrong[] = {
         "", ",", "a,", ",a", "a,,b", "a b", "[::1]", "a/b", "a\x80", "10.0.?"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(ilk__announced_check_patterns(wrong[i], &err),
                          ILK_EINVAL);
@@ -80,9 +79,8 @@ static void other_texts_are_no_patterns(void **state)
     assert_int_equal(ilk__announced_check_patterns("a*,::1,*.b", &err), ILK_OK);
 }
 
-static void with_patterns_only_they_count(void **state)
+TEST(with_patterns_only_they_count)
 {
-    (void)state;
     announced.patterns = "10.*";
     for (int port = 1; port < 10 * AT_ONCE; port++)
         assert_int_equal(check(port), ILK_OK);
@@ -93,9 +91,8 @@ static void with_patterns_only_they_count(void **state)
                                  "matches no pattern of hosts=10.*");
 }
 
-static void new_addresses_have_a_limit_at_once_and_in_a_time(void **state)
+TEST(new_addresses_have_a_limit_at_once_and_in_a_time)
 {
-    (void)state;
     for (int port = 1; port <= AT_ONCE; port++)
         assert_int_equal(check(port), ILK_OK);
     assert_int_equal(check(AT_ONCE + 1), ILK_ECONN);
@@ -110,9 +107,8 @@ static void new_addresses_have_a_limit_at_once_and_in_a_time(void **state)
     assert_int_equal(check(200), ILK_ECONN);
 }
 
-static void known_addresses_do_not_count(void **state)
+TEST(known_addresses_do_not_count)
 {
-    (void)state;
     for (int i = 0; i < 100; i++)
         for (int port = 1; port <= AT_ONCE; port++)
             assert_int_equal(check(port), ILK_OK);
@@ -120,25 +116,9 @@ static void known_addresses_do_not_count(void **state)
     assert_int_equal(check(1), ILK_OK);
 }
 
-static void without_a_limit_all_are_allowed(void **state)
+TEST(without_a_limit_all_are_allowed)
 {
-    (void)state;
     memset(&announced, 0, sizeof announced);
     for (int port = 1; port < 1000; port++)
         assert_int_equal(check(port), ILK_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_match_whole_hosts),
-        cmocka_unit_test(other_texts_are_no_patterns),
-        cmocka_unit_test_setup(with_patterns_only_they_count, set_up),
-        cmocka_unit_test_setup(new_addresses_have_a_limit_at_once_and_in_a_time,
-                               set_up),
-        cmocka_unit_test_setup(known_addresses_do_not_count, set_up),
-        cmocka_unit_test_setup(without_a_limit_all_are_allowed, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

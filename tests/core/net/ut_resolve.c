@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 int __real_getaddrinfo(const char *host, const char *port,
                        const struct addrinfo *hints, struct addrinfo **out);
@@ -73,7 +73,7 @@ int __wrap_getaddrinfo(const char *host, const char *port,
 
 /* Each test begins with as many descriptors as the first one: the thread of
  * the one before may still be closing its own. */
-static int setup(void **state)
+static int setup(void)
 {
     static int at_first;
     int64_t limit = fixture_now_ms() + 3000;
@@ -81,7 +81,7 @@ static int setup(void **state)
     delay_ms = 0;
     first_port = 0;
     looked_up = 0;
-    if (conn_case_setup(state) != 0)
+    if (conn_case_setup() != 0)
         return -1;
     if (at_first == 0)
         at_first = conn_case_fds();
@@ -89,6 +89,8 @@ static int setup(void **state)
         fixture_sleep_ms(5);
     return conn_case_fds() == at_first ? 0 : -1;
 }
+
+AROUND_EACH(setup, conn_case_teardown);
 
 static ilk_status open_name(const char *host, int64_t timeout_ms)
 {
@@ -100,11 +102,10 @@ static ilk_status open_name(const char *host, int64_t timeout_ms)
 
 static const char *const hello[] = {HELLO_ANSWER, NULL};
 
-static void addresses_are_there_at_once(void **state)
+TEST(addresses_are_there_at_once)
 {
     static const char *const hosts[] = {"127.0.0.1", "::1", "10.0.0.1"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         const struct addrinfo *list;
         ilk__resolve *resolve;
@@ -120,13 +121,12 @@ static void addresses_are_there_at_once(void **state)
     ilk__resolve_free(NULL);
 }
 
-static void the_descriptor_tells_the_end(void **state)
+TEST(the_descriptor_tells_the_end)
 {
     const struct addrinfo *list;
     ilk__resolve *resolve;
     struct pollfd pfd;
 
-    (void)state;
     delay_ms = 500;
     assert_int_equal(ilk__resolve_start(&resolve, "some.name", 6379, &err),
                      ILK_OK);
@@ -142,9 +142,8 @@ static void the_descriptor_tells_the_end(void **state)
     ilk__resolve_free(resolve);
 }
 
-static void a_name_leads_to_a_connection(void **state)
+TEST(a_name_leads_to_a_connection)
 {
-    (void)state;
     assert_int_equal(peer_serve(&far_end, hello), 0);
     assert_int_equal(open_name("some.name", 2000), ILK_OK);
     assert_int_equal(looked_up, 1);
@@ -154,20 +153,18 @@ static void a_name_leads_to_a_connection(void **state)
     conn = NULL;
 }
 
-static void an_unknown_name_is_told(void **state)
+TEST(an_unknown_name_is_told)
 {
-    (void)state;
     assert_int_equal(open_name("nowhere", 2000), ILK_ECONN);
     conn_case_says("nowhere");
     conn_case_says("Name or service not known");
 }
 
-static void a_late_name_costs_no_more_than_the_deadline(void **state)
+TEST(a_late_name_costs_no_more_than_the_deadline)
 {
     int fds = conn_case_fds();
     int64_t before = fixture_now_ms(), spent;
 
-    (void)state;
     delay_ms = 100 + (int)patience(200);
     assert_int_equal(open_name("some.name", 50), ILK_ETIMEOUT);
     spent = fixture_now_ms() - before;
@@ -182,11 +179,10 @@ static void a_late_name_costs_no_more_than_the_deadline(void **state)
     }
 }
 
-static void the_next_address_is_tried(void **state)
+TEST(the_next_address_is_tried)
 {
     peer gone;
 
-    (void)state;
     assert_int_equal(peer_open(&gone), 0);
     first_port = gone.port;
     peer_close(&gone);
@@ -217,13 +213,12 @@ static int swallow(peer *hole, int *fds, int room)
     return -1;
 }
 
-static void an_address_that_swallows_packets_has_its_share_only(void **state)
+TEST(an_address_that_swallows_packets_has_its_share_only)
 {
     int64_t before, spent;
     int fds[16], count;
     peer hole;
 
-    (void)state;
     count = swallow(&hole, fds, 16);
     assert_true(count > 0);
     first_port = hole.port;
@@ -248,13 +243,12 @@ static void an_address_that_swallows_packets_has_its_share_only(void **state)
 }
 
 /* The thread does not live on in a child: the child frees for it. */
-static void a_child_frees_what_the_thread_had(void **state)
+TEST(a_child_frees_what_the_thread_had)
 {
     int fds = conn_case_fds(), status;
     ilk__resolve *resolve;
     pid_t pid;
 
-    (void)state;
     delay_ms = 500;
     assert_int_equal(ilk__resolve_start(&resolve, "some.name", 1, &err),
                      ILK_OK);
@@ -269,23 +263,4 @@ static void a_child_frees_what_the_thread_had(void **state)
     ilk__resolve_free(resolve);
     while (looked_up == 0 || conn_case_fds() != fds)
         fixture_sleep_ms(5);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, setup, conn_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(addresses_are_there_at_once),
-        TEST(the_descriptor_tells_the_end),
-        TEST(a_name_leads_to_a_connection),
-        TEST(an_unknown_name_is_told),
-        TEST(a_late_name_costs_no_more_than_the_deadline),
-        TEST(the_next_address_is_tried),
-        TEST(an_address_that_swallows_packets_has_its_share_only),
-        TEST(a_child_frees_what_the_thread_had),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

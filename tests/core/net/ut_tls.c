@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #ifdef ILK_TLS
 
@@ -164,9 +164,8 @@ static const struct handshake {
     {"localhost", "server", "ca.crt", TLS1_1_VERSION, "tls handshake failed"},
 };
 
-static void certificates_are_verified_by_name_and_authority(void **state)
+TEST(certificates_are_verified_by_name_and_authority)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof handshakes / sizeof handshakes[0]; i++) {
         const struct handshake *h = &handshakes[i];
         wire w = {0};
@@ -186,11 +185,10 @@ static void certificates_are_verified_by_name_and_authority(void **state)
     }
 }
 
-static void a_name_is_asked_for(void **state)
+TEST(a_name_is_asked_for)
 {
     wire w = {0};
 
-    (void)state;
     make_server(&w, "server", TLS1_3_VERSION, 0);
     make_client(&w, "localhost", certs_path(&c, "ca.crt"), NULL, NULL);
     assert_int_equal(shake_hands(&w), ILK_OK);
@@ -199,11 +197,10 @@ static void a_name_is_asked_for(void **state)
     unmake(&w);
 }
 
-static void without_ca_the_environment_counts(void **state)
+TEST(without_ca_the_environment_counts)
 {
     wire w = {0};
 
-    (void)state;
     for (int good = 0; good <= 1; good++) {
         memset(&w, 0, sizeof w);
         setenv("SSL_CERT_FILE", certs_path(&c, good ? "ca.crt" : "other.crt"),
@@ -225,12 +222,11 @@ static void without_ca_the_environment_counts(void **state)
     unmake(&w);
 }
 
-static void a_client_shows_its_certificate(void **state)
+TEST(a_client_shows_its_certificate)
 {
     char bytes[16];
     size_t len;
 
-    (void)state;
     for (int shown = 0; shown <= 1; shown++) {
         wire w = {0};
 
@@ -265,9 +261,8 @@ static const struct unusable {
     {"ca.crt", NULL, "client.key", "client.key"},
 };
 
-static void files_that_do_not_serve_are_named(void **state)
+TEST(files_that_do_not_serve_are_named)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof unusables / sizeof unusables[0]; i++) {
         const struct unusable *u = &unusables[i];
         wire w = {0};
@@ -282,12 +277,11 @@ static void files_that_do_not_serve_are_named(void **state)
     }
 }
 
-static void a_stream_that_is_no_tls_is_refused(void **state)
+TEST(a_stream_that_is_no_tls_is_refused)
 {
     static const char plain[] = "-ERR unknown command\r\n";
     wire w = {0};
 
-    (void)state;
     make_client(&w, "localhost", certs_path(&c, "ca.crt"), NULL, NULL);
     assert_int_equal(ilk__tls_handshake(w.client, &w.err), ILK_EAGAIN);
     assert_int_equal(ilk__tls_put(w.client, plain, sizeof plain - 1, &w.err),
@@ -297,13 +291,12 @@ static void a_stream_that_is_no_tls_is_refused(void **state)
     unmake(&w);
 }
 
-static void the_servers_end_is_told(void **state)
+TEST(the_servers_end_is_told)
 {
     char bytes[16];
     wire w = {0};
     size_t len;
 
-    (void)state;
     make_server(&w, "server", TLS1_3_VERSION, 0);
     make_client(&w, "localhost", certs_path(&c, "ca.crt"), NULL, NULL);
     assert_int_equal(shake_hands(&w), ILK_OK);
@@ -316,11 +309,10 @@ static void the_servers_end_is_told(void **state)
     unmake(&w);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     int made = certs_make(&c);
 
-    (void)state;
     if (made == CERTS_SKIP)
         exit(CERTS_SKIP);
     unsetenv("SSL_CERT_FILE");
@@ -328,50 +320,26 @@ static int setup(void **state)
     return made;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     certs_remove(&c);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(certificates_are_verified_by_name_and_authority),
-        cmocka_unit_test(a_name_is_asked_for),
-        cmocka_unit_test(without_ca_the_environment_counts),
-        cmocka_unit_test(a_client_shows_its_certificate),
-        cmocka_unit_test(files_that_do_not_serve_are_named),
-        cmocka_unit_test(a_stream_that_is_no_tls_is_refused),
-        cmocka_unit_test(the_servers_end_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+AROUND_ALL(setup, teardown);
 
 #else
 
-static void tls_is_refused_by_name(void **state)
+TEST(tls_is_refused_by_name)
 {
     char host[] = "example";
     ilk__url url = {.scheme = ILK__SCHEME_TLS, .host = host};
     ilk__tls *tls;
     ilk_error err;
 
-    (void)state;
     assert_int_equal(ilk__tls_new(&tls, &url, &err), ILK_EINVAL);
     assert_null(tls);
     assert_non_null(strstr(err.msg, "built without TLS"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tls_is_refused_by_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #endif

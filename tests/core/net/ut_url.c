@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk__url parse(const char *text)
 {
@@ -31,11 +31,10 @@ static void assert_refused(const char *text, const char *why)
     assert_memory_equal(&url, &empty, sizeof url);
 }
 
-static void tcp_in_full(void **state)
+TEST(tcp_in_full)
 {
     ilk__url url = parse("redis://user:pass@example.org:7000/5");
 
-    (void)state;
     assert_int_equal(url.scheme, ILK__SCHEME_TCP);
     assert_string_equal(url.host, "example.org");
     assert_int_equal(url.port, 7000);
@@ -46,11 +45,10 @@ static void tcp_in_full(void **state)
     ilk__url_free(&url);
 }
 
-static void what_is_not_given_has_its_default(void **state)
+TEST(what_is_not_given_has_its_default)
 {
     ilk__url url = parse("redis://h");
 
-    (void)state;
     assert_int_equal(url.port, 6379);
     assert_int_equal(url.db, 0);
     assert_null(url.user);
@@ -61,7 +59,7 @@ static void what_is_not_given_has_its_default(void **state)
     ilk__url_free(&url);
 }
 
-static void schemes_and_their_aliases(void **state)
+TEST(schemes_and_their_aliases)
 {
     static const struct {
         const char *text;
@@ -77,7 +75,6 @@ static void schemes_and_their_aliases(void **state)
         {"embedded:///d", ILK__SCHEME_EMBEDDED},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ilk__url url = parse(rows[i].text);
 
@@ -86,28 +83,26 @@ static void schemes_and_their_aliases(void **state)
     }
 }
 
-static void texts_without_a_scheme_of_ours_are_refused(void **state)
+TEST(texts_without_a_scheme_of_ours_are_refused)
 {
     static const char *const texts[] = {
         "", "h", "redis:/h", "http://", "redisss://h", "localhost:1"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_refused(texts[i], "must begin with redis://");
     assert_refused(NULL, "NULL");
 }
 
-static void user_and_password_are_decoded(void **state)
+TEST(user_and_password_are_decoded)
 {
     ilk__url url = parse("redis://a%40b:p%2F%3f%23%25:x@h");
 
-    (void)state;
     assert_string_equal(url.user, "a@b");
     assert_string_equal(url.password, "p/?#%:x");
     ilk__url_free(&url);
 }
 
-static void parts_of_a_login_may_miss(void **state)
+TEST(parts_of_a_login_may_miss)
 {
     static const struct {
         const char *text, *user, *password;
@@ -117,7 +112,6 @@ static void parts_of_a_login_may_miss(void **state)
         {"redis://@h", NULL, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ilk__url url = parse(rows[i].text);
 
@@ -131,11 +125,10 @@ static void parts_of_a_login_may_miss(void **state)
     }
 }
 
-static void ipv6_stands_in_brackets(void **state)
+TEST(ipv6_stands_in_brackets)
 {
     ilk__url url = parse("rediss://[::1]:6380/2");
 
-    (void)state;
     assert_string_equal(url.host, "::1");
     assert_int_equal(url.port, 6380);
     ilk__url_free(&url);
@@ -152,9 +145,8 @@ static void ipv6_stands_in_brackets(void **state)
     assert_refused("redis://[::1%25]", "host");
 }
 
-static void hosts_that_are_none_are_refused(void **state)
+TEST(hosts_that_are_none_are_refused)
 {
-    (void)state;
     assert_refused("redis://", "there is no host");
     assert_refused("redis:///0", "there is no host");
     assert_refused("redis://u:p@", "there is no host");
@@ -163,13 +155,12 @@ static void hosts_that_are_none_are_refused(void **state)
     assert_refused("redis://a b", "percent-encoded");
 }
 
-static void ports_are_numbers_from_1_to_65535(void **state)
+TEST(ports_are_numbers_from_1_to_65535)
 {
     static const char *const ports[] = {
         "", "0", "65536", "-1", "+1", "1a", "99999999999999999999"};
     ilk__url url = parse("redis://h:65535");
 
-    (void)state;
     assert_int_equal(url.port, 65535);
     ilk__url_free(&url);
     for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
@@ -180,11 +171,10 @@ static void ports_are_numbers_from_1_to_65535(void **state)
     }
 }
 
-static void databases_are_numbers(void **state)
+TEST(databases_are_numbers)
 {
     ilk__url url = parse("redis://h/2147483647");
 
-    (void)state;
     assert_int_equal(url.db, 2147483647);
     ilk__url_free(&url);
     assert_refused("redis://h/2147483648", "got \"2147483648\"");
@@ -196,12 +186,11 @@ static void databases_are_numbers(void **state)
     assert_refused("redis://h?db=1", "\"db\"");
 }
 
-static void unix_sockets_have_an_absolute_path(void **state)
+TEST(unix_sockets_have_an_absolute_path)
 {
     ilk__url url = parse("unix://u:p@/run/a%20b.sock?db=3&label=x");
     char text[256];
 
-    (void)state;
     assert_string_equal(url.path, "/run/a b.sock");
     assert_string_equal(url.user, "u");
     assert_string_equal(url.password, "p");
@@ -216,11 +205,10 @@ static void unix_sockets_have_an_absolute_path(void **state)
     assert_refused(text, "at most 107 bytes, got 201");
 }
 
-static void embedded_takes_a_directory_and_no_login(void **state)
+TEST(embedded_takes_a_directory_and_no_login)
 {
     ilk__url url = parse("embedded://");
 
-    (void)state;
     assert_null(url.path);
     ilk__url_free(&url);
     url = parse("embedded:///var/lib/x?label=l");
@@ -234,13 +222,12 @@ static void embedded_takes_a_directory_and_no_login(void **state)
     assert_refused("embedded:///d?db=1", "\"db\"");
 }
 
-static void the_query_sets_options(void **state)
+TEST(the_query_sets_options)
 {
     ilk__url url = parse("rediss://h?connect_timeout_ms=100&reply_timeout_ms="
                          "2147483647&label=a%26b=c&protocol=2&ca=/a&cert=/b"
                          "&key=%2Fc");
 
-    (void)state;
     assert_int_equal(url.connect_timeout_ms, 100);
     assert_int_equal(url.reply_timeout_ms, 2147483647);
     assert_string_equal(url.label, "a&b=c");
@@ -251,9 +238,8 @@ static void the_query_sets_options(void **state)
     ilk__url_free(&url);
 }
 
-static void query_keys_that_mean_nothing_are_refused_by_name(void **state)
+TEST(query_keys_that_mean_nothing_are_refused_by_name)
 {
-    (void)state;
     assert_refused("redis://h?timeout=1", "\"timeout\"");
     assert_refused("redis://h?ca=/a", "\"ca\"");
     assert_refused("redis://h?Label=x", "\"Label\"");
@@ -266,9 +252,8 @@ static void query_keys_that_mean_nothing_are_refused_by_name(void **state)
     assert_refused("rediss://h?key=/a", "cert and key");
 }
 
-static void query_values_are_checked(void **state)
+TEST(query_values_are_checked)
 {
-    (void)state;
     assert_refused("redis://h?protocol=1", "2 or 3");
     assert_refused("redis://h?protocol=4", "2 or 3");
     assert_refused("redis://h?connect_timeout_ms=0", "got \"0\"");
@@ -283,7 +268,7 @@ static void query_values_are_checked(void **state)
     assert_refused("redis://h?noquorum=fail", "\"noquorum\" is unknown");
 }
 
-static void an_outage_is_a_time_or_no_time(void **state)
+TEST(an_outage_is_a_time_or_no_time)
 {
     static const struct {
         const char *text;
@@ -296,7 +281,6 @@ static void an_outage_is_a_time_or_no_time(void **state)
                 {"redis://h?outage=0", 0, 1},
                 {"redis://h?outage=0s", 0, 1}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ilk__url url = parse(rows[i].text);
 
@@ -306,9 +290,8 @@ static void an_outage_is_a_time_or_no_time(void **state)
     }
 }
 
-static void bad_percent_encoding_is_refused(void **state)
+TEST(bad_percent_encoding_is_refused)
 {
-    (void)state;
     assert_refused("redis://:a%@h", "password");
     assert_refused("redis://:a%2@h", "password");
     assert_refused("redis://:a%zz@h", "password");
@@ -318,34 +301,31 @@ static void bad_percent_encoding_is_refused(void **state)
     assert_refused("redis://h?label=%00", "%00");
 }
 
-static void bytes_that_must_be_encoded_are_refused(void **state)
+TEST(bytes_that_must_be_encoded_are_refused)
 {
     static const char *const texts[] = {"redis://h\n", "redis://h/0#x",
                                         "redis://u:p p@h", "unix:///a\x7f"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_refused(texts[i], "percent-encoded");
 }
 
-static void very_long_texts_are_refused(void **state)
+TEST(very_long_texts_are_refused)
 {
     static char text[70000];
 
-    (void)state;
     memset(text, 'h', sizeof text - 1);
     memcpy(text, "redis://", 8);
     assert_refused(text, "over 4096 bytes");
 }
 
-static void every_failing_allocation_is_a_status(void **state)
+TEST(every_failing_allocation_is_a_status)
 {
     const char text[] = "rediss://u:p@h:1/2?label=a&ca=/a&cert=/b&key=/c";
     ilk__url url;
     ilk_status st;
     long number = 0;
 
-    (void)state;
     do {
         ilk__alloc_fail_at(++number);
         st = ilk__url_parse(&url, text, NULL);
@@ -356,32 +336,4 @@ static void every_failing_allocation_is_a_status(void **state)
     assert_int_equal(number, 9);
     ilk__url_free(&url);
     ilk__url_free(&url);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tcp_in_full),
-        cmocka_unit_test(what_is_not_given_has_its_default),
-        cmocka_unit_test(schemes_and_their_aliases),
-        cmocka_unit_test(texts_without_a_scheme_of_ours_are_refused),
-        cmocka_unit_test(user_and_password_are_decoded),
-        cmocka_unit_test(parts_of_a_login_may_miss),
-        cmocka_unit_test(ipv6_stands_in_brackets),
-        cmocka_unit_test(hosts_that_are_none_are_refused),
-        cmocka_unit_test(ports_are_numbers_from_1_to_65535),
-        cmocka_unit_test(databases_are_numbers),
-        cmocka_unit_test(unix_sockets_have_an_absolute_path),
-        cmocka_unit_test(embedded_takes_a_directory_and_no_login),
-        cmocka_unit_test(the_query_sets_options),
-        cmocka_unit_test(query_keys_that_mean_nothing_are_refused_by_name),
-        cmocka_unit_test(query_values_are_checked),
-        cmocka_unit_test(an_outage_is_a_time_or_no_time),
-        cmocka_unit_test(bad_percent_encoding_is_refused),
-        cmocka_unit_test(bytes_that_must_be_encoded_are_refused),
-        cmocka_unit_test(very_long_texts_are_refused),
-        cmocka_unit_test(every_failing_allocation_is_a_status),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

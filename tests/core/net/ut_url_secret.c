@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
-static void the_shown_url_has_no_password(void **state)
+TEST(the_shown_url_has_no_password)
 {
     static const struct {
         const char *text, *shown;
@@ -23,7 +23,6 @@ static void the_shown_url_has_no_password(void **state)
         {"unix://u:a%20b@/s", "unix://u:***@/s"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ilk__url url;
 
@@ -34,7 +33,7 @@ static void the_shown_url_has_no_password(void **state)
 }
 
 /* Random passwords, unencoded, in every place a URL goes wrong around them. */
-static void no_message_shows_a_piece_of_a_password(void **state)
+TEST(no_message_shows_a_piece_of_a_password)
 {
     static const char *const forms[] = {
         "redis://u:%s@h:1/0",  "redis://u:%s@h:x",   "redis://u:%s@",
@@ -45,7 +44,6 @@ static void no_message_shows_a_piece_of_a_password(void **state)
     static const char bytes[] = "/?#@:&=%[]. 0123456789";
     const unsigned seed = (unsigned)time(NULL);
 
-    (void)state;
     print_message("seed %u\n", seed);
     srand(seed);
     for (int round = 0; round < 40000; round++) {
@@ -71,14 +69,4 @@ static void no_message_shows_a_piece_of_a_password(void **state)
             ilk__url_free(&url);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shown_url_has_no_password),
-        cmocka_unit_test(no_message_shows_a_piece_of_a_password),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

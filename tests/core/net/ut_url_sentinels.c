@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk__url parse(const char *text)
 {
@@ -33,14 +33,13 @@ static void assert_refused(const char *text, const char *why)
     assert_memory_equal(&url, &empty, sizeof url);
 }
 
-static void all_parts(void **state)
+TEST(all_parts)
 {
     ilk__url url =
         parse("redis+sentinel://app:pw@one:1,[::1]:2,three/my%2fmaster/5"
               "?sentinel_user=watch&sentinel_password_file=/run/p&label=x");
     const ilk__url_sentinels *sentinels = url.sentinels;
 
-    (void)state;
     assert_int_equal(url.scheme, ILK__SCHEME_TCP);
     assert_non_null(sentinels);
     assert_null(url.host);
@@ -64,7 +63,7 @@ static void all_parts(void **state)
     ilk__url_free(&url);
 }
 
-static void schemes_and_defaults(void **state)
+TEST(schemes_and_defaults)
 {
     static const struct {
         const char *text;
@@ -76,7 +75,6 @@ static void schemes_and_defaults(void **state)
         {"VALKEYS+Sentinel://h/m", ILK__SCHEME_TLS},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ilk__url url = parse(rows[i].text);
 
@@ -89,13 +87,12 @@ static void schemes_and_defaults(void **state)
     }
 }
 
-static void a_service_is_needed(void **state)
+TEST(a_service_is_needed)
 {
     static const char *const texts[] = {
         "redis+sentinel://h", "redis+sentinel://h/", "redis+sentinel://h//0"};
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_refused(texts[i], "name of the sentinels' service is missing");
     assert_refused("redis+sentinel://h/a%20b", "no spaces");
@@ -107,12 +104,11 @@ static void a_service_is_needed(void **state)
     assert_refused("redis+sentinel://h/m/1/2", "database");
 }
 
-static void bad_hosts_are_refused(void **state)
+TEST(bad_hosts_are_refused)
 {
     char text[256] = "redis+sentinel://h";
     ilk__url url = parse("redis+sentinel://a,u:p@b/m"); /* "a,u" is the user */
 
-    (void)state;
     assert_string_equal(url.user, "a,u");
     assert_int_equal(url.sentinels->count, 1);
     ilk__url_free(&url);
@@ -133,9 +129,8 @@ static void bad_hosts_are_refused(void **state)
     assert_refused(text, "at most 16 sentinels");
 }
 
-static void keys_of_other_schemes_are_refused(void **state)
+TEST(keys_of_other_schemes_are_refused)
 {
-    (void)state;
     assert_refused("redis+sentinel://h/m?listen=a", "\"listen\"");
     assert_refused("redis+sentinel://h/m?ca=/a", "\"ca\"");
     assert_refused("redis://h?sentinel_user=a", "\"sentinel_user\"");
@@ -144,24 +139,22 @@ static void keys_of_other_schemes_are_refused(void **state)
                    "\"sentinel_password_file\"");
 }
 
-static void hosts_are_patterns(void **state)
+TEST(hosts_are_patterns)
 {
     ilk__url url = parse("redis+sentinel://h/m?hosts=10.0.%2A,*.example.com");
 
-    (void)state;
     assert_string_equal(url.sentinels->patterns, "10.0.*,*.example.com");
     ilk__url_free(&url);
     assert_refused("redis+sentinel://h/m?hosts=a,,b", "hosts must be patterns");
     assert_refused("redis+sentinel://h/m?hosts=a/b", "hosts must be patterns");
 }
 
-static void replicas_are_counted(void **state)
+TEST(replicas_are_counted)
 {
     static const char *const wrong[] = {"0", "-1", "101", "1x", "%31", "two"};
     ilk__url url = parse("redis+sentinel://h/m?min_replicas=100");
     char text[64];
 
-    (void)state;
     assert_int_equal(url.sentinels->min_replicas, 100);
     ilk__url_free(&url);
     url = parse("redis+sentinel://h/m");
@@ -201,7 +194,7 @@ static ilk_status read_password(const char *text, size_t len, char **out,
     return st;
 }
 
-static void the_password_is_the_files_first_line(void **state)
+TEST(the_password_is_the_files_first_line)
 {
     static const char *const texts[] = {"secret", "secret\n", "secret\r\nx\n"};
     static const char *const none[] = {"", "\n", "\nsecret\n"};
@@ -210,7 +203,6 @@ static void the_password_is_the_files_first_line(void **state)
     char *password;
     ilk__url url;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(
             read_password(texts[i], strlen(texts[i]), &password, &err), ILK_OK);
@@ -242,7 +234,7 @@ static void the_password_is_the_files_first_line(void **state)
     ilk__url_free(&url);
 }
 
-static void every_failing_allocation_is_a_status(void **state)
+TEST(every_failing_allocation_is_a_status)
 {
     const char text[] = "redis+sentinel://u:p@a,b/m?label=l&sentinel_user=u"
                         "&sentinel_password_file=/p&hosts=h";
@@ -250,7 +242,6 @@ static void every_failing_allocation_is_a_status(void **state)
     ilk_status st;
     long number = 0;
 
-    (void)state;
     do {
         ilk__alloc_fail_at(++number);
         st = ilk__url_parse(&url, text, NULL);
@@ -259,21 +250,4 @@ static void every_failing_allocation_is_a_status(void **state)
     ilk__alloc_fail_at(0);
     assert_int_equal(number, 12);
     ilk__url_free(&url);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_parts),
-        cmocka_unit_test(schemes_and_defaults),
-        cmocka_unit_test(a_service_is_needed),
-        cmocka_unit_test(bad_hosts_are_refused),
-        cmocka_unit_test(keys_of_other_schemes_are_refused),
-        cmocka_unit_test(hosts_are_patterns),
-        cmocka_unit_test(replicas_are_counted),
-        cmocka_unit_test(the_password_is_the_files_first_line),
-        cmocka_unit_test(every_failing_allocation_is_a_status),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 ilk__timers timers;
 ilk__pipeline pipeline;
@@ -53,7 +53,7 @@ static void finished(ilk__inflight *inflight)
     ilk__timers_unreserve(&timers);
 }
 
-int inflight_setup(void **state)
+int inflight_setup(void)
 {
     memset(runners, 0, sizeof runners);
     memset(&timers, 0, sizeof timers);
@@ -63,10 +63,10 @@ int inflight_setup(void **state)
     sending = ILK_OK;
     ilk__pipeline_init(&pipeline, &target, &timers, INFLIGHT_REPLY_MS);
     pipeline.connection.up = 1;
-    return op_case_setup(state);
+    return op_case_setup();
 }
 
-int inflight_teardown(void **state)
+int inflight_teardown(void)
 {
     assert_int_equal(pipeline.count, 0);
     assert_null(pipeline.backlog.first);
@@ -75,7 +75,7 @@ int inflight_teardown(void **state)
     assert_int_equal(timers.reserved, 0);
     ilk__pipeline_free(&pipeline);
     ilk__timers_free(&timers);
-    return op_case_teardown(state);
+    return op_case_teardown();
 }
 
 runner *start_inflight(int number, const ilk__op_type *type, int64_t timeout_ms)

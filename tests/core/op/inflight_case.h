@@ -12,7 +12,7 @@
 #include "op/inflight.h"
 #include "op_case.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { INFLIGHT_REPLY_MS = 5000, INFLIGHT_MOST = 3000 };
 
@@ -41,8 +41,8 @@ extern ensured_result ensured_one;
 extern int sent;           /* commands that were written to the connection */
 extern ilk_status sending; /* what comes of writing one */
 
-int inflight_setup(void **state);    /* the connection is up */
-int inflight_teardown(void **state); /* nothing is left behind */
+int inflight_setup(void);    /* the connection is up */
+int inflight_teardown(void); /* nothing is left behind */
 
 runner *start_inflight(int number, const ilk__op_type *type,
                        int64_t timeout_ms);

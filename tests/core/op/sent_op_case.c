@@ -4,21 +4,21 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 ilk__op sent_op;
 ilk_error sent_err;
 
-int sent_op_setup(void **state)
+int sent_op_setup(void)
 {
     memset(&sent_err, 0, sizeof sent_err);
-    return op_case_setup(state);
+    return op_case_setup();
 }
 
-int sent_op_teardown(void **state)
+int sent_op_teardown(void)
 {
     ilk__op_free(&sent_op);
-    return op_case_teardown(state);
+    return op_case_teardown();
 }
 
 void send_op(const ilk__op_type *type, int64_t timeout_ms)

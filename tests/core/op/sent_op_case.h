@@ -9,8 +9,8 @@
 extern ilk__op sent_op;
 extern ilk_error sent_err;
 
-int sent_op_setup(void **state);
-int sent_op_teardown(void **state);
+int sent_op_setup(void);
+int sent_op_teardown(void);
 
 /* Begin the operation, which sends its command. */
 void send_op(const ilk__op_type *type, int64_t timeout_ms);

@@ -4,11 +4,12 @@
 /* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__async_conn_send */
 #include "inflight_case.h"
 
+AROUND_EACH(inflight_setup, inflight_teardown);
+
 /* ---- in order ----------------------------------------------------------- */
 
-static void replies_come_in_the_order_of_the_commands(void **state)
+TEST(replies_come_in_the_order_of_the_commands)
 {
-    (void)state;
     start_many(100); /* more than there is room for at first */
     assert_int_equal(sent, 100);
 
@@ -22,9 +23,8 @@ static void replies_come_in_the_order_of_the_commands(void **state)
     assert_int_equal(ilk__pipeline_reply(&pipeline, op_case_reply("1")), 0);
 }
 
-static void a_command_for_which_there_is_no_memory_ends_alone(void **state)
+TEST(a_command_for_which_there_is_no_memory_ends_alone)
 {
-    (void)state;
     start_inflight(0, &op_case_change, -1);
     sending = ILK_ENOMEM;
     start_inflight(1, &op_case_change, -1);
@@ -39,9 +39,8 @@ static void a_command_for_which_there_is_no_memory_ends_alone(void **state)
 
 /* ---- deadlines ---------------------------------------------------------- */
 
-static void a_deadline_is_kept_while_it_is_unsent(void **state)
+TEST(a_deadline_is_kept_while_it_is_unsent)
 {
-    (void)state;
     pipeline.connection.up = 0;
     start_inflight(0, &op_case_look, 100);
     start_inflight(1, &op_case_look, -1);
@@ -58,9 +57,8 @@ static void a_deadline_is_kept_while_it_is_unsent(void **state)
     assert_inflight_ended(&runners[1], ILK_OK);
 }
 
-static void a_short_wait_has_one_attempt_to_connect(void **state)
+TEST(a_short_wait_has_one_attempt_to_connect)
 {
-    (void)state;
     pipeline.connection.up = 0;
     start_short(0, &op_case_look, 100, 500);
     start_short(1, &op_case_look, 100, 500);
@@ -79,9 +77,8 @@ static void a_short_wait_has_one_attempt_to_connect(void **state)
     assert_inflight_ended(&runners[2], ILK_ECONN); /* there was only a pause */
 }
 
-static void a_deadline_on_the_wire_abandons_the_slot(void **state)
+TEST(a_deadline_on_the_wire_abandons_the_slot)
 {
-    (void)state;
     start_inflight(0, &op_case_look, 100);
     start_inflight(1, &op_case_look, -1);
 
@@ -95,11 +92,10 @@ static void a_deadline_on_the_wire_abandons_the_slot(void **state)
     assert_inflight_ended(&runners[1], ILK_OK);
 }
 
-static void the_servers_patience_keeps_a_deadline_behind_it(void **state)
+TEST(the_servers_patience_keeps_a_deadline_behind_it)
 {
     const runner *self;
 
-    (void)state;
     self = start_inflight(0, &op_case_look, INFLIGHT_REPLY_MS);
 
     assert_int_equal(timers.count, 0); /* no timer for most that are asked */
@@ -115,9 +111,8 @@ static void the_servers_patience_keeps_a_deadline_behind_it(void **state)
 
 /* ---- a full wire -------------------------------------------------------- */
 
-static void a_full_wire_leaves_the_rest_in_the_backlog(void **state)
+TEST(a_full_wire_leaves_the_rest_in_the_backlog)
 {
-    (void)state;
     start_many(ILK__WIRE_FULL + 3);
     assert_int_equal(sent, ILK__WIRE_FULL);
 
@@ -130,11 +125,10 @@ static void a_full_wire_leaves_the_rest_in_the_backlog(void **state)
     assert_inflight_ended(&runners[ILK__WIRE_FULL + 2], ILK_OK);
 }
 
-static void a_deadline_is_kept_in_the_backlog(void **state)
+TEST(a_deadline_is_kept_in_the_backlog)
 {
     runner *late, *next;
 
-    (void)state;
     start_many(ILK__WIRE_FULL);
     late = start_inflight(ILK__WIRE_FULL, &op_case_look, 50);
     next = start_inflight(ILK__WIRE_FULL + 1, &op_case_look, -1);
@@ -148,11 +142,10 @@ static void a_deadline_is_kept_in_the_backlog(void **state)
     assert_inflight_ended(next, ILK_OK);
 }
 
-static void who_must_end_does_not_enter_the_backlog(void **state)
+TEST(who_must_end_does_not_enter_the_backlog)
 {
     runner *self;
 
-    (void)state;
     self = start_inflight(INFLIGHT_MOST - 1, &op_case_change, -1);
     self->more = &op_case_change; /* as a request of two questions */
     start_many(ILK__WIRE_FULL + 1);
@@ -165,11 +158,10 @@ static void who_must_end_does_not_enter_the_backlog(void **state)
     assert_inflight_ended(&runners[ILK__WIRE_FULL], ILK_OK);
 }
 
-static void who_is_withheld_in_the_backlog_is_not_sent(void **state)
+TEST(who_is_withheld_in_the_backlog_is_not_sent)
 {
     runner *self;
 
-    (void)state;
     start_many(ILK__WIRE_FULL);
     self = start_inflight(ILK__WIRE_FULL, &op_case_change, -1);
 
@@ -178,24 +170,4 @@ static void who_is_withheld_in_the_backlog_is_not_sent(void **state)
     assert_inflight_ended(self, ILK_ECLOSED); /* who withholds knows better */
     answer_inflight((int)pipeline.count);
     assert_int_equal(sent, ILK__WIRE_FULL);
-}
-
-int main(void)
-{
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, inflight_setup, inflight_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(replies_come_in_the_order_of_the_commands),
-        TEST(a_command_for_which_there_is_no_memory_ends_alone),
-        TEST(a_deadline_is_kept_while_it_is_unsent),
-        TEST(a_short_wait_has_one_attempt_to_connect),
-        TEST(a_deadline_on_the_wire_abandons_the_slot),
-        TEST(the_servers_patience_keeps_a_deadline_behind_it),
-        TEST(a_full_wire_leaves_the_rest_in_the_backlog),
-        TEST(a_deadline_is_kept_in_the_backlog),
-        TEST(who_must_end_does_not_enter_the_backlog),
-        TEST(who_is_withheld_in_the_backlog_is_not_sent),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,12 @@
 /* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__async_conn_send */
 #include "inflight_case.h"
 
+AROUND_EACH(inflight_setup, inflight_teardown);
+
 /* ---- a link that is lost ------------------------------------------------ */
 
-static void what_was_on_the_wire_is_asked_again(void **state)
+TEST(what_was_on_the_wire_is_asked_again)
 {
-    (void)state;
     start_many(3);
 
     lose_connection();
@@ -23,9 +24,8 @@ static void what_was_on_the_wire_is_asked_again(void **state)
     assert_int_equal(runners[0].err.code, 0);
 }
 
-static void what_was_held_fails_and_tells_why(void **state)
+TEST(what_was_held_fails_and_tells_why)
 {
-    (void)state;
     pipeline.connection.up = 0;
     start_inflight(0, &op_case_change, -1);
     runners[0].inflight.op.persist_ms = 0;
@@ -37,9 +37,8 @@ static void what_was_held_fails_and_tells_why(void **state)
     assert_int_equal(sent, 0);
 }
 
-static void the_backlog_moves_up_when_the_wire_is_lost(void **state)
+TEST(the_backlog_moves_up_when_the_wire_is_lost)
 {
-    (void)state;
     start_many(ILK__WIRE_FULL + 2);
 
     lose_connection();
@@ -80,11 +79,10 @@ static void assert_kept(ilk_status status)
     assert_int_equal(ensured_one.status, status);
 }
 
-static void an_ensured_command_is_done_by_the_answer(void **state)
+TEST(an_ensured_command_is_done_by_the_answer)
 {
     const runner *self;
 
-    (void)state;
     self = start_inflight(0, &telling, -1);
 
     assert_inflight_ended(self, ILK_OK); /* nobody waits for it */
@@ -93,9 +91,8 @@ static void an_ensured_command_is_done_by_the_answer(void **state)
     assert_kept(ILK_OK);
 }
 
-static void an_ensured_command_fails_by_an_error(void **state)
+TEST(an_ensured_command_fails_by_an_error)
 {
-    (void)state;
     start_inflight(0, &telling, -1);
 
     ilk__pipeline_reply(&pipeline, op_case_reply("-ERR no\r\n"));
@@ -103,9 +100,8 @@ static void an_ensured_command_fails_by_an_error(void **state)
     assert_kept(ILK_ESERVER);
 }
 
-static void an_ensured_command_fails_with_the_connection(void **state)
+TEST(an_ensured_command_fails_with_the_connection)
 {
-    (void)state;
     start_inflight(0, &telling, -1);
 
     lose_connection();
@@ -113,11 +109,10 @@ static void an_ensured_command_fails_with_the_connection(void **state)
     assert_kept(ILK_ECONN);
 }
 
-static void an_ensured_command_fails_when_nothing_is_sent(void **state)
+TEST(an_ensured_command_fails_when_nothing_is_sent)
 {
     const runner *self;
 
-    (void)state;
     pipeline.connection.up = 0;
     self = start_inflight(0, &telling, -1);
 
@@ -127,9 +122,8 @@ static void an_ensured_command_fails_when_nothing_is_sent(void **state)
     assert_kept(ILK_ECONN);
 }
 
-static void an_ensured_command_ends_with_the_client(void **state)
+TEST(an_ensured_command_ends_with_the_client)
 {
-    (void)state;
     start_inflight(0, &telling, -1);
 
     ilk__pipeline_free(&pipeline);
@@ -157,9 +151,8 @@ static const ilk__op_type dozing = {.name = "dozing",
                                     .start = doze,
                                     .wake = woken};
 
-static void who_sleeps_is_woken_by_news_by_time_and_by_the_end(void **state)
+TEST(who_sleeps_is_woken_by_news_by_time_and_by_the_end)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         start_inflight(i, &dozing, 100);
 
@@ -171,23 +164,4 @@ static void who_sleeps_is_woken_by_news_by_time_and_by_the_end(void **state)
     assert_int_equal(runners[2].ended, 0);
     tick(1);
     assert_inflight_ended(&runners[2], ILK_ETIMEOUT);
-}
-
-int main(void)
-{
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, inflight_setup, inflight_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(what_was_on_the_wire_is_asked_again),
-        TEST(what_was_held_fails_and_tells_why),
-        TEST(the_backlog_moves_up_when_the_wire_is_lost),
-        TEST(an_ensured_command_is_done_by_the_answer),
-        TEST(an_ensured_command_fails_by_an_error),
-        TEST(an_ensured_command_fails_with_the_connection),
-        TEST(an_ensured_command_fails_when_nothing_is_sent),
-        TEST(an_ensured_command_ends_with_the_client),
-        TEST(who_sleeps_is_woken_by_news_by_time_and_by_the_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 /* The pipeline frees what it handles. */
 static void receive(const char *resp)
@@ -60,9 +60,8 @@ static void assert_all_go_on(int count)
         assert_inflight_ended(&runners[i], ILK_OK);
 }
 
-static void a_reply_with_its_number_ends_the_operation_at_once(void **state)
+TEST(a_reply_with_its_number_ends_the_operation_at_once)
 {
-    (void)state;
     start_many(2);
     receive_held(1);
     assert_inflight_ended(&runners[0], ILK_OK);
@@ -70,17 +69,15 @@ static void a_reply_with_its_number_ends_the_operation_at_once(void **state)
     assert_inflight_ended(&runners[1], ILK_OK);
 }
 
-static void a_swapped_reply_ends_the_connection(void **state)
+TEST(a_swapped_reply_ends_the_connection)
 {
-    (void)state;
     start_many(2);
     receive_held(2);
     assert_all_go_on(2);
 }
 
-static void a_repeated_reply_is_not_believed(void **state)
+TEST(a_repeated_reply_is_not_believed)
 {
-    (void)state;
     start_many(1);
     receive_held(1);
     start_inflight(1, &op_case_change, -1);
@@ -91,16 +88,14 @@ static void a_repeated_reply_is_not_believed(void **state)
     assert_inflight_ended(&runners[1], ILK_OK);
 }
 
-static void a_surplus_reply_ends_the_connection(void **state)
+TEST(a_surplus_reply_ends_the_connection)
 {
-    (void)state;
     receive("+OK\r\n");
     assert_broken();
 }
 
-static void an_error_waits_for_the_end_of_the_turn(void **state)
+TEST(an_error_waits_for_the_end_of_the_turn)
 {
-    (void)state;
     start_many(3);
     receive("-ERR no\r\n");
     receive_held(2);
@@ -115,18 +110,16 @@ static void an_error_waits_for_the_end_of_the_turn(void **state)
 }
 
 /* The error was the surplus: what it displaced shows that in the same turn. */
-static void an_error_beside_a_foreign_reply_is_not_believed(void **state)
+TEST(an_error_beside_a_foreign_reply_is_not_believed)
 {
-    (void)state;
     start_many(2);
     receive("-ERR surplus\r\n");
     receive_held(1);
     assert_all_go_on(2);
 }
 
-static void many_errors_are_not_held_for_ever(void **state)
+TEST(many_errors_are_not_held_for_ever)
 {
-    (void)state;
     start_many(ILK__HELD_MOST + 1);
     for (int i = 0; i < ILK__HELD_MOST; i++)
         receive("-ERR no\r\n");
@@ -135,10 +128,8 @@ static void many_errors_are_not_held_for_ever(void **state)
     assert_inflight_ended(&runners[ILK__HELD_MOST], ILK_OK);
 }
 
-static void a_malformed_reply_ends_its_operation_and_the_connection(
-    void **state)
+TEST(a_malformed_reply_ends_its_operation_and_the_connection)
 {
-    (void)state;
     start_many(2);
     receive("*2\r\n:65\r\n:30000\r\n"); /* HELD of request 1, cut short */
 
@@ -151,28 +142,12 @@ static void a_malformed_reply_ends_its_operation_and_the_connection(
 }
 
 /* There is no socket below, whose number on the server could be asked for. */
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = inflight_setup(state);
+    int failed = inflight_setup();
 
     pipeline.connection.carries_commands = 0;
     return failed;
 }
 
-int main(void)
-{
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, setup, inflight_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_reply_with_its_number_ends_the_operation_at_once),
-        TEST(a_swapped_reply_ends_the_connection),
-        TEST(a_repeated_reply_is_not_believed),
-        TEST(a_surplus_reply_ends_the_connection),
-        TEST(an_error_waits_for_the_end_of_the_turn),
-        TEST(an_error_beside_a_foreign_reply_is_not_believed),
-        TEST(many_errors_are_not_held_for_ever),
-        TEST(a_malformed_reply_ends_its_operation_and_the_connection),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AROUND_EACH(setup, inflight_teardown);

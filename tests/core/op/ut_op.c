@@ -5,13 +5,14 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(sent_op_setup, sent_op_teardown);
 
 /* ---- asking ------------------------------------------------------------- */
 
-static void a_question_is_sent_and_its_answer_ends_it(void **state)
+TEST(a_question_is_sent_and_its_answer_ends_it)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     assert_string_equal(op_says(&sent_op), "lock_extend" OP_CASE_WORDS);
     assert_int_equal(sent_op.sent_at, local_ms);
@@ -25,9 +26,8 @@ static void a_question_is_sent_and_its_answer_ends_it(void **state)
     assert_int_equal(sent_err.code, 0);
 }
 
-static void an_unknown_script_is_sent_in_full(void **state)
+TEST(an_unknown_script_is_sent_in_full)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     local_ms += 3;
@@ -41,9 +41,8 @@ static void an_unknown_script_is_sent_in_full(void **state)
     assert_int_equal(sent_op.status, ILK_OK);
 }
 
-static void a_server_that_knows_no_script_in_full_is_left(void **state)
+TEST(a_server_that_knows_no_script_in_full_is_left)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     assert_int_equal(op_answer(&sent_op, "-NOSCRIPT No matching script.\r\n"),
@@ -55,9 +54,8 @@ static void a_server_that_knows_no_script_in_full_is_left(void **state)
     assert_int_equal(sent_err.code, ILK_ESERVER);
 }
 
-static void an_answer_of_another_shape_is_refused(void **state)
+TEST(an_answer_of_another_shape_is_refused)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     assert_int_equal(op_answer(&sent_op, "1 30000 17"), ILK__ACT_DONE);
@@ -68,9 +66,8 @@ static void an_answer_of_another_shape_is_refused(void **state)
     assert_int_equal(op_case_seen.answered, 0);
 }
 
-static void an_error_of_the_server_ends_it(void **state)
+TEST(an_error_of_the_server_ends_it)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     assert_int_equal(op_answer(&sent_op, "-NOPERM no right to 'evalsha'\r\n"),
@@ -80,9 +77,8 @@ static void an_error_of_the_server_ends_it(void **state)
     assert_non_null(strstr(sent_err.msg, "evalsha"));
 }
 
-static void a_plain_command_is_not_taken_for_a_script(void **state)
+TEST(a_plain_command_is_not_taken_for_a_script)
 {
-    (void)state;
     send_op(&op_case_ping, 5000);
     assert_string_equal(op_says(&sent_op), "PING");
 
@@ -93,9 +89,8 @@ static void a_plain_command_is_not_taken_for_a_script(void **state)
 
 /* ---- a server that is busy ---------------------------------------------- */
 
-static void busy_and_loading_are_told_to_the_impatient(void **state)
+TEST(busy_and_loading_are_told_to_the_impatient)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     assert_int_equal(op_answer(&sent_op, "-BUSY running a script\r\n"),
                      ILK__ACT_DONE);
@@ -109,9 +104,8 @@ static void busy_and_loading_are_told_to_the_impatient(void **state)
     assert_int_equal(sent_op.status, ILK_ESERVERLOADING);
 }
 
-static void the_patient_ask_a_busy_server_until_it_answers(void **state)
+TEST(the_patient_ask_a_busy_server_until_it_answers)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -136,11 +130,10 @@ static void the_patient_ask_a_busy_server_until_it_answers(void **state)
 }
 
 /* A gateway says so of a copy that no server has executed. */
-static void a_store_out_of_reach_is_no_contact(void **state)
+TEST(a_store_out_of_reach_is_no_contact)
 {
     ilk__act act;
 
-    (void)state;
     send_op(&op_case_change, 5000);
     assert_int_equal(op_answer(&sent_op, "-ILKDOWN no node\r\n"),
                      ILK__ACT_DONE);
@@ -168,11 +161,10 @@ static void a_store_out_of_reach_is_no_contact(void **state)
     assert_int_equal(sent_op.retried, 1);
 }
 
-static void a_server_that_stays_busy_ends_it_at_the_deadline(void **state)
+TEST(a_server_that_stays_busy_ends_it_at_the_deadline)
 {
     ilk__act act;
 
-    (void)state;
     send_op(&op_case_change, 1000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -188,25 +180,4 @@ static void a_server_that_stays_busy_ends_it_at_the_deadline(void **state)
     assert_int_equal(act, ILK__ACT_DONE);
     assert_int_equal(sent_op.status, ILK_ESERVERBUSY);
     assert_int_equal(local_ms, sent_op.deadline);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, sent_op_setup, sent_op_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_question_is_sent_and_its_answer_ends_it),
-        TEST(an_unknown_script_is_sent_in_full),
-        TEST(a_server_that_knows_no_script_in_full_is_left),
-        TEST(an_answer_of_another_shape_is_refused),
-        TEST(an_error_of_the_server_ends_it),
-        TEST(a_plain_command_is_not_taken_for_a_script),
-        TEST(busy_and_loading_are_told_to_the_impatient),
-        TEST(the_patient_ask_a_busy_server_until_it_answers),
-        TEST(a_store_out_of_reach_is_no_contact),
-        TEST(a_server_that_stays_busy_ends_it_at_the_deadline),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,14 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(sent_op_setup, sent_op_teardown);
 
 /* ---- replies that do not come ------------------------------------------- */
 
-static void a_lost_reply_is_asked_for_again_at_once(void **state)
+TEST(a_lost_reply_is_asked_for_again_at_once)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     local_ms += 40;
@@ -30,11 +31,10 @@ static void a_lost_reply_is_asked_for_again_at_once(void **state)
 }
 
 /* A reply that cannot be read leaves open what it said. */
-static void an_end_without_a_meaning_may_have_changed_something(void **state)
+TEST(an_end_without_a_meaning_may_have_changed_something)
 {
     static const ilk_status open[] = {ILK_EREPLY, ILK_ENOMEM, ILK_ECLOSED};
 
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.status = ILK_ELOST;
     assert_int_equal(ilk__op_may_have_run(&sent_op), 0);
@@ -44,9 +44,8 @@ static void an_end_without_a_meaning_may_have_changed_something(void **state)
     }
 }
 
-static void the_second_lost_reply_is_followed_by_the_first_pause(void **state)
+TEST(the_second_lost_reply_is_followed_by_the_first_pause)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -58,9 +57,8 @@ static void the_second_lost_reply_is_followed_by_the_first_pause(void **state)
     assert_int_equal(sent_op.backoff_ms, ILK__REQUEST_PAUSE_FIRST_MS);
 }
 
-static void a_reply_lost_after_pauses_is_asked_for_again_at_once(void **state)
+TEST(a_reply_lost_after_pauses_is_asked_for_again_at_once)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -97,11 +95,10 @@ static int lose_replies_until_done(int may_have_run)
     return copies;
 }
 
-static void lost_replies_to_the_end_leave_it_unknown(void **state)
+TEST(lost_replies_to_the_end_leave_it_unknown)
 {
     int copies;
 
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -113,9 +110,8 @@ static void lost_replies_to_the_end_leave_it_unknown(void **state)
     assert_in_range(copies, 5000 / 250, 5000 / 125 + 10);
 }
 
-static void without_time_for_an_outage_there_is_one_attempt(void **state)
+TEST(without_time_for_an_outage_there_is_one_attempt)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     assert_int_equal(sent_op.pauses_until, 0);
 
@@ -125,9 +121,8 @@ static void without_time_for_an_outage_there_is_one_attempt(void **state)
     assert_int_equal(local_ms, OP_CASE_BEGIN_MS);
 }
 
-static void the_patient_wait_for_a_server_until_their_deadline(void **state)
+TEST(the_patient_wait_for_a_server_until_their_deadline)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -138,9 +133,8 @@ static void the_patient_wait_for_a_server_until_their_deadline(void **state)
     assert_int_equal(sent_op.retried, 0);
 }
 
-static void without_a_deadline_60_seconds_without_contact_end_it(void **state)
+TEST(without_a_deadline_60_seconds_without_contact_end_it)
 {
-    (void)state;
     send_op(&op_case_change, -1);
     sent_op.persist_ms = ILK__FOREVER;
     local_ms += 500;
@@ -153,9 +147,8 @@ static void without_a_deadline_60_seconds_without_contact_end_it(void **state)
     assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 500 + ILK__CONTACT_LOST_MS);
 }
 
-static void one_attempt_is_two_copies_when_the_connection_was_dead(void **state)
+TEST(one_attempt_is_two_copies_when_the_connection_was_dead)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
@@ -165,9 +158,8 @@ static void one_attempt_is_two_copies_when_the_connection_was_dead(void **state)
     assert_int_equal(sent_op.retried, 1);
 }
 
-static void one_attempt_is_one_copy_when_the_server_is_silent(void **state)
+TEST(one_attempt_is_one_copy_when_the_server_is_silent)
 {
-    (void)state;
     send_op(&op_case_look, 7000);
 
     local_ms += 5000;
@@ -176,9 +168,8 @@ static void one_attempt_is_one_copy_when_the_server_is_silent(void **state)
     assert_int_equal(sent_op.status, ILK_ECONN);
 }
 
-static void after_silence_a_copy_follows_a_pause(void **state)
+TEST(after_silence_a_copy_follows_a_pause)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -188,9 +179,8 @@ static void after_silence_a_copy_follows_a_pause(void **state)
     assert_int_equal(sent_op.away_since, OP_CASE_BEGIN_MS);
 }
 
-static void silence_until_the_deadline_leaves_it_unknown(void **state)
+TEST(silence_until_the_deadline_leaves_it_unknown)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     local_ms += 5000;
@@ -200,9 +190,8 @@ static void silence_until_the_deadline_leaves_it_unknown(void **state)
     assert_int_equal(sent_err.code, ILK_EUNKNOWN);
 }
 
-static void unsent_until_the_deadline_is_an_outage(void **state)
+TEST(unsent_until_the_deadline_is_an_outage)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
 
     local_ms += 5000;
@@ -211,9 +200,8 @@ static void unsent_until_the_deadline_is_an_outage(void **state)
     assert_int_equal(sent_op.status, ILK_ECONN);
 }
 
-static void what_only_reads_is_never_unknown(void **state)
+TEST(what_only_reads_is_never_unknown)
 {
-    (void)state;
     send_op(&op_case_look, 5000);
     sent_op.persist_ms = ILK__FOREVER;
     (void)lose_replies_until_done(1);
@@ -253,9 +241,8 @@ static int fail_until_done(void)
     return attempts;
 }
 
-static void calls_without_a_limit_share_the_time_of_an_outage(void **state)
+TEST(calls_without_a_limit_share_the_time_of_an_outage)
 {
-    (void)state;
     ilk__outage_init(&outage);
     send_op_in(2000, 5000);
     assert_int_equal(sent_op.pauses_until, OP_CASE_BEGIN_MS + 2000);
@@ -284,9 +271,8 @@ static void calls_without_a_limit_share_the_time_of_an_outage(void **state)
     ilk__outage_destroy(&outage);
 }
 
-static void a_limit_of_its_own_bounds_the_wait_for_a_server(void **state)
+TEST(a_limit_of_its_own_bounds_the_wait_for_a_server)
 {
-    (void)state;
     ilk__outage_init(&outage);
     outage.since = OP_CASE_BEGIN_MS - 60 * 1000;
     send_op_in(ILK__FOREVER, 20000);
@@ -297,12 +283,11 @@ static void a_limit_of_its_own_bounds_the_wait_for_a_server(void **state)
     ilk__outage_destroy(&outage);
 }
 
-static void a_primary_that_becomes_a_replica_is_an_outage(void **state)
+TEST(a_primary_that_becomes_a_replica_is_an_outage)
 {
     static const char says[] =
         "-READONLY You can't write against a replica.\r\n";
 
-    (void)state;
     ilk__outage_init(&outage);
     send_op_in(ILK__FOREVER, 5000);
     assert_int_equal(op_answer(&sent_op, says), ILK__ACT_DONE);
@@ -334,9 +319,8 @@ static void a_primary_that_becomes_a_replica_is_an_outage(void **state)
 }
 
 /* Servers remember for 60 s what they have executed. */
-static void no_copy_is_sent_after_45_seconds(void **state)
+TEST(no_copy_is_sent_after_45_seconds)
 {
-    (void)state;
     ilk__outage_init(&outage);
     send_op_in(600 * 1000, 600 * 1000);
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
@@ -352,9 +336,8 @@ static void no_copy_is_sent_after_45_seconds(void **state)
     ilk__outage_destroy(&outage);
 }
 
-static void a_closed_client_ends_it_at_once(void **state)
+TEST(a_closed_client_ends_it_at_once)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
 
@@ -374,9 +357,8 @@ static void fall_asleep(const ilk__op_type *type)
     assert_true(sent_op.wake_at > local_ms);
 }
 
-static void news_do_not_shorten_the_pause(void **state)
+TEST(news_do_not_shorten_the_pause)
 {
-    (void)state;
     fall_asleep(&op_case_careful);
 
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
@@ -387,9 +369,8 @@ static void news_do_not_shorten_the_pause(void **state)
     assert_int_equal(op_case_seen.asked, 1);
 }
 
-static void a_signal_in_the_pause_ends_those_who_want_it(void **state)
+TEST(a_signal_in_the_pause_ends_those_who_want_it)
 {
-    (void)state;
     fall_asleep(&op_case_careful);
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     assert_int_equal(sent_op.status, ILK_EINTR);
@@ -400,9 +381,8 @@ static void a_signal_in_the_pause_ends_those_who_want_it(void **state)
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_SLEEP);
 }
 
-static void closing_in_the_pause_ends_it(void **state)
+TEST(closing_in_the_pause_ends_it)
 {
-    (void)state;
     fall_asleep(&op_case_change);
 
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
@@ -410,9 +390,8 @@ static void closing_in_the_pause_ends_it(void **state)
     assert_int_equal(sent_op.status, ILK_ECLOSED);
 }
 
-static void a_type_may_end_in_its_own_way(void **state)
+TEST(a_type_may_end_in_its_own_way)
 {
-    (void)state;
     fall_asleep(&op_case_careful);
 
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_CLOSED), ILK__ACT_SEND_ONLY);
@@ -423,46 +402,10 @@ static void a_type_may_end_in_its_own_way(void **state)
     assert_int_equal(sent_op.status, ILK_ECANCELLED);
 }
 
-static void no_memory_for_a_question_ends_it(void **state)
+TEST(no_memory_for_a_question_ends_it)
 {
-    (void)state;
     send_op(&op_case_change, 5000);
     assert_int_equal(op_no_answer(&sent_op, ILK_ENOMEM, 0), ILK__ACT_DONE);
     assert_int_equal(sent_op.status, ILK_ENOMEM);
     assert_int_equal(sent_err.code, ILK_ENOMEM);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, sent_op_setup, sent_op_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_lost_reply_is_asked_for_again_at_once),
-        TEST(an_end_without_a_meaning_may_have_changed_something),
-        TEST(the_second_lost_reply_is_followed_by_the_first_pause),
-        TEST(a_reply_lost_after_pauses_is_asked_for_again_at_once),
-        TEST(lost_replies_to_the_end_leave_it_unknown),
-        TEST(without_time_for_an_outage_there_is_one_attempt),
-        TEST(the_patient_wait_for_a_server_until_their_deadline),
-        TEST(without_a_deadline_60_seconds_without_contact_end_it),
-        TEST(one_attempt_is_two_copies_when_the_connection_was_dead),
-        TEST(one_attempt_is_one_copy_when_the_server_is_silent),
-        TEST(after_silence_a_copy_follows_a_pause),
-        TEST(silence_until_the_deadline_leaves_it_unknown),
-        TEST(unsent_until_the_deadline_is_an_outage),
-        TEST(what_only_reads_is_never_unknown),
-        TEST(calls_without_a_limit_share_the_time_of_an_outage),
-        TEST(a_primary_that_becomes_a_replica_is_an_outage),
-        TEST(a_limit_of_its_own_bounds_the_wait_for_a_server),
-        TEST(no_copy_is_sent_after_45_seconds),
-        TEST(a_closed_client_ends_it_at_once),
-        TEST(news_do_not_shorten_the_pause),
-        TEST(a_signal_in_the_pause_ends_those_who_want_it),
-        TEST(closing_in_the_pause_ends_it),
-        TEST(a_type_may_end_in_its_own_way),
-        TEST(no_memory_for_a_question_ends_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

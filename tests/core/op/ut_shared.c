@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 int __real_gethostname(char *out, size_t size);
 int __wrap_gethostname(char *out, size_t size);
@@ -29,19 +29,17 @@ static void assert_label(const char *expected, const char *given)
 }
 
 /* Spaces separate the words of an entry. */
-static void a_label_is_one_word(void **state)
+TEST(a_label_is_one_word)
 {
-    (void)state;
     assert_label("worker", "worker");
     assert_label("the_third_worker_", "the third\tworker\n");
     assert_label("-", "");
 }
 
-static void without_a_label_it_is_host_and_process(void **state)
+TEST(without_a_label_it_is_host_and_process)
 {
     char expected[128] = "", host[64] = "";
 
-    (void)state;
     assert_int_equal(__real_gethostname(host, sizeof host - 1), 0);
     snprintf(expected, sizeof expected, "%s:%ld", host, (long)getpid());
     assert_label(expected, NULL);
@@ -50,14 +48,4 @@ static void without_a_label_it_is_host_and_process(void **state)
     snprintf(expected, sizeof expected, "?:%ld", (long)getpid());
     assert_label(expected, NULL);
     fails = 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_label_is_one_word),
-        cmocka_unit_test(without_a_label_it_is_host_and_process),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

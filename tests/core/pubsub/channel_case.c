@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 ilk__listener listener_one, listener_two;
 ilk__op listening;
 ilk_error listen_err;
 
-int channel_setup(void **state)
+int channel_setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     inbox_subscriber.connection.up = replica_subscriber.connection.up = 1;
     (void)ilk__listener_init(&listener_one, &shared, NULL);
@@ -22,12 +22,12 @@ int channel_setup(void **state)
     return failed;
 }
 
-int channel_teardown(void **state)
+int channel_teardown(void)
 {
     ilk__listener_destroy(&listener_one);
     ilk__listener_destroy(&listener_two);
     ilk__op_free(&listening);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
 
 void listener_join(ilk__listener *listener, const char *name, int is_pattern,

@@ -13,8 +13,8 @@ extern ilk__listener listener_one, listener_two;
 extern ilk__op listening; /* the first one's wait */
 extern ilk_error listen_err;
 
-int channel_setup(void **state);
-int channel_teardown(void **state);
+int channel_setup(void);
+int channel_teardown(void);
 
 void listener_join(ilk__listener *listener, const char *name, int is_pattern,
                    int own_format);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 typedef struct listening {
     ilk_client *client;
     ilk__listener listener;
@@ -60,12 +62,11 @@ static void assert_hears(listening *e, const char *channel, const char *data)
 
 /* ---- hearing ------------------------------------------------------------ */
 
-static void what_is_published_after_begin_is_heard(void **state)
+TEST(what_is_published_after_begin_is_heard)
 {
     ilk_error err = {0};
     listening e;
 
-    (void)state;
     listener_open(&e, fx.unix_url);
     assert_status(ILK_OK, begin(&e, "news", 0, &err));
 
@@ -77,12 +78,11 @@ static void what_is_published_after_begin_is_heard(void **state)
     listener_close(&e);
 }
 
-static void a_pattern_receives_all_that_match(void **state)
+TEST(a_pattern_receives_all_that_match)
 {
     ilk_error err = {0};
     listening e;
 
-    (void)state;
     listener_open(&e, fx.unix_url);
     assert_status(ILK_OK, begin(&e, "jobs.*", 1, &err));
 
@@ -95,14 +95,13 @@ static void a_pattern_receives_all_that_match(void **state)
     listener_close(&e);
 }
 
-static void a_subscription_lasts_as_long_as_somebody_listens(void **state)
+TEST(a_subscription_lasts_as_long_as_somebody_listens)
 {
     ilk_error err = {0};
     listening e;
     ilk__listener second;
     const ilk__channel_of news = {.name = "news", .len = 4};
 
-    (void)state;
     listener_open(&e, fx.unix_url);
     assert_status(ILK_OK, begin(&e, "news", 0, &err));
     assert_status(ILK_OK, ilk__listener_init(&second, e.client->shared, &err));
@@ -122,12 +121,11 @@ static void a_subscription_lasts_as_long_as_somebody_listens(void **state)
     listener_close(&e);
 }
 
-static void after_a_broken_connection_it_listens_again(void **state)
+TEST(after_a_broken_connection_it_listens_again)
 {
     ilk_error err = {0};
     listening e;
 
-    (void)state;
     listener_open(&e, fx.unix_url);
     assert_status(ILK_OK, begin(&e, "news", 0, &err));
 
@@ -142,14 +140,13 @@ static void after_a_broken_connection_it_listens_again(void **state)
 
 /* ---- the end of a wait -------------------------------------------------- */
 
-static void silence_lasts_as_long_as_was_asked(void **state)
+TEST(silence_lasts_as_long_as_was_asked)
 {
     ilk_error err = {0};
     ilk__channel_message *message;
     int64_t began;
     listening e;
 
-    (void)state;
     listener_open(&e, fx.unix_url);
     assert_status(ILK_OK, begin(&e, "news", 0, &err));
 
@@ -206,9 +203,8 @@ static void shut(void)
     (void)ilk_client_close(disturbed.client, NULL);
 }
 
-static void interrupt_cancel_and_close_end_a_wait(void **state)
+TEST(interrupt_cancel_and_close_end_a_wait)
 {
-    (void)state;
     assert_int_equal(end_by(interrupt), ILK_EINTR);
     assert_int_equal(end_by(cancel), ILK_ECANCELLED);
     assert_int_equal(end_by(shut), ILK_ECLOSED);
@@ -216,7 +212,7 @@ static void interrupt_cancel_and_close_end_a_wait(void **state)
 
 /* ---- refused ------------------------------------------------------------ */
 
-static void a_channel_without_a_right_is_told_and_waits_go_on(void **state)
+TEST(a_channel_without_a_right_is_told_and_waits_go_on)
 {
     ilk_client *other = open_client();
     ilk_lock *held = open_lock(other, "pier"), *lock;
@@ -224,7 +220,6 @@ static void a_channel_without_a_right_is_told_and_waits_go_on(void **state)
     char url[256];
     listening e;
 
-    (void)state;
     assert_string_equal(
         fixture_command(&fx, "ACL SETUSER bob on >pw ~* +@all resetchannels "
                              "&ilk:inbox:* &news"),
@@ -247,19 +242,4 @@ static void a_channel_without_a_right_is_told_and_waits_go_on(void **state)
     ilk_lock_free(held);
     listener_close(&e);
     ilk_client_free(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_published_after_begin_is_heard),
-        cmocka_unit_test(a_pattern_receives_all_that_match),
-        cmocka_unit_test(a_subscription_lasts_as_long_as_somebody_listens),
-        cmocka_unit_test(after_a_broken_connection_it_listens_again),
-        cmocka_unit_test(silence_lasts_as_long_as_was_asked),
-        cmocka_unit_test(interrupt_cancel_and_close_end_a_wait),
-        cmocka_unit_test(a_channel_without_a_right_is_told_and_waits_go_on),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -6,16 +6,17 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(channel_setup, channel_teardown);
 
 #define SUBSCRIBE_NEWS "*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nnews\r\n"
 #define UNSUBSCRIBE_NEWS "*2\r\n$11\r\nUNSUBSCRIBE\r\n$4\r\nnews\r\n"
 
 /* ---- subscribing -------------------------------------------------------- */
 
-static void it_is_asked_for_once_and_begins_when_confirmed(void **state)
+TEST(it_is_asked_for_once_and_begins_when_confirmed)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
     assert_int_equal(listener_wait(0, 8000), ILK__ACT_SLEEP);
@@ -31,9 +32,8 @@ static void it_is_asked_for_once_and_begins_when_confirmed(void **state)
     assert_int_equal(listening.status, ILK_OK);
 }
 
-static void the_last_one_takes_it_back(void **state)
+TEST(the_last_one_takes_it_back)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
@@ -49,9 +49,8 @@ static void the_last_one_takes_it_back(void **state)
 }
 
 /* It begins with a reply of its own, whatever that says: others go on. */
-static void a_newcomer_begins_with_a_reply_of_its_own(void **state)
+TEST(a_newcomer_begins_with_a_reply_of_its_own)
 {
-    (void)state;
     listener_join(&listener_two, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "subscribe", "news");
@@ -77,9 +76,8 @@ static void a_newcomer_begins_with_a_reply_of_its_own(void **state)
 }
 
 /* The connection breaks before the newcomer's reply. */
-static void a_newcomer_begins_after_a_reconnect(void **state)
+TEST(a_newcomer_begins_after_a_reconnect)
 {
-    (void)state;
     listener_join(&listener_two, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "subscribe", "news");
@@ -100,9 +98,8 @@ static void a_newcomer_begins_after_a_reconnect(void **state)
 }
 
 /* The first answer is that of a subscription which was taken back since. */
-static void asked_for_twice_it_begins_with_the_second_answer(void **state)
+TEST(asked_for_twice_it_begins_with_the_second_answer)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     ilk__listen_end(&listener_one);
@@ -119,9 +116,8 @@ static void asked_for_twice_it_begins_with_the_second_answer(void **state)
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 }
 
-static void a_reconnect_asks_again_and_is_a_gap(void **state)
+TEST(a_reconnect_asks_again_and_is_a_gap)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "subscribe", "news");
@@ -139,9 +135,8 @@ static void a_reconnect_asks_again_and_is_a_gap(void **state)
         strstr(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS));
 }
 
-static void away_for_a_minute_is_told(void **state)
+TEST(away_for_a_minute_is_told)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     assert_int_equal(listener_wait(0, -1), ILK__ACT_SLEEP);
 
@@ -151,11 +146,10 @@ static void away_for_a_minute_is_told(void **state)
     assert_int_equal(listening.status, ILK_ECONN);
 }
 
-static void a_refusal_is_told_to_its_listeners_alone(void **state)
+TEST(a_refusal_is_told_to_its_listeners_alone)
 {
     const char *words;
 
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "other", 0, 0);
     assert_int_equal(listener_wait(0, -1), ILK__ACT_SLEEP);
@@ -176,9 +170,8 @@ static void a_refusal_is_told_to_its_listeners_alone(void **state)
     assert_string_equal(subscriber_sends(&inbox_subscriber), "");
 }
 
-static void a_replica_that_refuses_is_not_asked_again(void **state)
+TEST(a_replica_that_refuses_is_not_asked_again)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 1);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "subscribe", "news");
@@ -194,9 +187,8 @@ static void a_replica_that_refuses_is_not_asked_again(void **state)
     assert_string_equal(subscriber_sends(&replica_subscriber), SUBSCRIBE_NEWS);
 }
 
-static void who_comes_behind_a_refusal_has_it_asked_for(void **state)
+TEST(who_comes_behind_a_refusal_has_it_asked_for)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     inbox_receives_raw("-NOPERM no channel\r\n");
@@ -209,9 +201,8 @@ static void who_comes_behind_a_refusal_has_it_asked_for(void **state)
     assert_string_equal(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS);
 }
 
-static void a_refused_inbox_is_told(void **state)
+TEST(a_refused_inbox_is_told)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     assert_int_equal(listener_wait(0, -1), ILK__ACT_SLEEP);
 
@@ -225,9 +216,8 @@ static void a_refused_inbox_is_told(void **state)
 
 /* ---- the end of a wait -------------------------------------------------- */
 
-static void time_signal_cancel_and_close_end_a_wait(void **state)
+TEST(time_signal_cancel_and_close_end_a_wait)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "subscribe", "news");
@@ -245,27 +235,4 @@ static void time_signal_cancel_and_close_end_a_wait(void **state)
     assert_int_equal(listener_wait(1, -1), ILK__ACT_SLEEP);
     assert_int_equal(op_wake(&listening, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
     assert_int_equal(listening.status, ILK_ECLOSED);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, channel_setup, channel_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(it_is_asked_for_once_and_begins_when_confirmed),
-        TEST(the_last_one_takes_it_back),
-        TEST(a_newcomer_begins_with_a_reply_of_its_own),
-        TEST(a_newcomer_begins_after_a_reconnect),
-        TEST(asked_for_twice_it_begins_with_the_second_answer),
-        TEST(a_reconnect_asks_again_and_is_a_gap),
-        TEST(away_for_a_minute_is_told),
-        TEST(a_refusal_is_told_to_its_listeners_alone),
-        TEST(a_replica_that_refuses_is_not_asked_again),
-        TEST(who_comes_behind_a_refusal_has_it_asked_for),
-        TEST(a_refused_inbox_is_told),
-        TEST(time_signal_cancel_and_close_end_a_wait),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(channel_setup, channel_teardown);
 
 /* ---- messages ----------------------------------------------------------- */
 
-static void each_listener_receives_each_message_in_order(void **state)
+TEST(each_listener_receives_each_message_in_order)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
@@ -29,9 +30,8 @@ static void each_listener_receives_each_message_in_order(void **state)
     assert_string_equal(listener_received(&listener_two), "news=one;news=;");
 }
 
-static void what_was_published_before_it_began_is_not_received(void **state)
+TEST(what_was_published_before_it_began_is_not_received)
 {
-    (void)state;
     listener_join(&listener_one, "jobs.*", 1, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
@@ -50,9 +50,8 @@ static void what_was_published_before_it_began_is_not_received(void **state)
 }
 
 /* The unsubscription is under way when it joins, and so may be a message. */
-static void nor_when_the_last_one_has_just_left(void **state)
+TEST(nor_when_the_last_one_has_just_left)
 {
-    (void)state;
     listener_join(&listener_one, "jobs.*", 1, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
@@ -71,12 +70,11 @@ static void nor_when_the_last_one_has_just_left(void **state)
 
 /* The replica confirms and sends first; the primary's copy would be lost if the
  * listener began with the primary's confirmation. */
-static void what_a_replica_sent_is_not_lost(void **state)
+TEST(what_a_replica_sent_is_not_lost)
 {
     static const char first[] = "1 notify 0.- id1 3 redgo";
     static const char second[] = "1 notify 0.- id2 3 redgo";
 
-    (void)state;
     listener_join(&listener_one, "jobs.*", 1, 1);
     (void)subscriber_sends(&inbox_subscriber);
     (void)subscriber_sends(&replica_subscriber);
@@ -91,9 +89,8 @@ static void what_a_replica_sent_is_not_lost(void **state)
     assert_int_equal(listener_one.count, 2);
 }
 
-static void a_pattern_receives_all_that_match(void **state)
+TEST(a_pattern_receives_all_that_match)
 {
-    (void)state;
     listener_join(&listener_one, "jobs.*", 1, 0);
     assert_string_equal(subscriber_sends(&inbox_subscriber),
                         "*2\r\n$10\r\nPSUBSCRIBE\r\n$6\r\njobs.*\r\n");
@@ -111,11 +108,10 @@ static void a_pattern_receives_all_that_match(void **state)
                         "*2\r\n$12\r\nPUNSUBSCRIBE\r\n$6\r\njobs.*\r\n");
 }
 
-static void a_message_is_received_once_of_all_subscribers(void **state)
+TEST(a_message_is_received_once_of_all_subscribers)
 {
     static const char message[] = "1 notify 0.- id1 3 redgo";
 
-    (void)state;
     listener_join(&listener_one, "jobs.*", 1, 1);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
@@ -138,9 +134,8 @@ static void a_message_is_received_once_of_all_subscribers(void **state)
     assert_int_equal(listener_two.count, 1);
 }
 
-static void what_is_no_message_of_ours_is_the_servers_own_to_tell(void **state)
+TEST(what_is_no_message_of_ours_is_the_servers_own_to_tell)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 1);
     (void)subscriber_sends(&inbox_subscriber);
@@ -154,9 +149,8 @@ static void what_is_no_message_of_ours_is_the_servers_own_to_tell(void **state)
     assert_string_equal(listener_received(&listener_two), "");
 }
 
-static void the_oldest_goes_when_nobody_takes_them(void **state)
+TEST(the_oldest_goes_when_nobody_takes_them)
 {
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "subscribe", "news");
@@ -184,11 +178,10 @@ static void receive_bytes(size_t len)
 }
 
 /* Messages of 1 MB: few of them are many bytes. */
-static void nor_do_they_become_too_many_bytes(void **state)
+TEST(nor_do_they_become_too_many_bytes)
 {
     enum { SIZE = 1024 * 1024, SENT = 3 * ILK__CHANNEL_BYTES_MAX / SIZE };
 
-    (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
     subscriber_confirms(&inbox_subscriber, "subscribe", "news");
@@ -219,12 +212,11 @@ static void receive_message_failing(long nth)
     ilk__alloc_fail_at(0);
 }
 
-static void without_memory_nothing_is_half_done(void **state)
+TEST(without_memory_nothing_is_half_done)
 {
     const ilk__channel_of to = {.name = "news", .len = 4, .own_format = 1};
     ilk_status st = ILK_ENOMEM;
 
-    (void)state;
     for (long nth = 1; st; nth++) {
         assert_true(nth < 20);
         ilk__alloc_fail_at(nth);
@@ -242,25 +234,4 @@ static void without_memory_nothing_is_half_done(void **state)
                                              copy */
     }
     assert_int_equal(listener_one.count, 1);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, channel_setup, channel_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_listener_receives_each_message_in_order),
-        TEST(what_was_published_before_it_began_is_not_received),
-        TEST(nor_when_the_last_one_has_just_left),
-        TEST(what_a_replica_sent_is_not_lost),
-        TEST(a_pattern_receives_all_that_match),
-        TEST(a_message_is_received_once_of_all_subscribers),
-        TEST(what_is_no_message_of_ours_is_the_servers_own_to_tell),
-        TEST(the_oldest_goes_when_nobody_takes_them),
-        TEST(nor_do_they_become_too_many_bytes),
-        TEST(without_memory_nothing_is_half_done),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

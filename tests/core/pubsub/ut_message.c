@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 /* Room behind the text is not touched: a reader past its end shows under a
  * sanitizer, since the copy is exactly as long. */
@@ -25,19 +25,19 @@ static int reads(const char *text, size_t len)
     return ilk__message_read(&message, copy, len);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     free(copy);
     copy = NULL;
     return 0;
 }
 
+AROUND_EACH(NULL, teardown);
+
 #define READS(text) reads(text, sizeof text - 1)
 
-static void a_grant_has_its_numbers_and_the_name(void **state)
+TEST(a_grant_has_its_numbers_and_the_name)
 {
-    (void)state;
     assert_true(READS("1 grant x12.ab tok 18 5000 1000000 or ders\0x"));
 
     assert_int_equal(message.type, ILK__MESSAGE_GRANT);
@@ -52,9 +52,8 @@ static void a_grant_has_its_numbers_and_the_name(void **state)
     assert_null(message.signal);
 }
 
-static void a_wake_up_has_a_waiter_and_maybe_a_name(void **state)
+TEST(a_wake_up_has_a_waiter_and_maybe_a_name)
 {
-    (void)state;
     assert_true(READS("1 wake q7.ab jobs"));
     assert_int_equal(message.type, ILK__MESSAGE_WAKE);
     assert_int_equal(message.kind, 'q');
@@ -65,9 +64,8 @@ static void a_wake_up_has_a_waiter_and_maybe_a_name(void **state)
     assert_int_equal(message.name_len, 0);
 }
 
-static void a_signal_has_a_name_and_data_of_any_bytes(void **state)
+TEST(a_signal_has_a_name_and_data_of_any_bytes)
 {
-    (void)state;
     assert_true(READS("1 signal s5.ab c.9 4 a\0 b1 \0\n"));
 
     assert_int_equal(message.type, ILK__MESSAGE_SIGNAL);
@@ -80,16 +78,14 @@ static void a_signal_has_a_name_and_data_of_any_bytes(void **state)
     assert_memory_equal(message.data, "1 \0\n", 4);
 }
 
-static void a_signal_may_be_without_data(void **state)
+TEST(a_signal_may_be_without_data)
 {
-    (void)state;
     assert_true(READS("1 signal s5.ab c.9 3 red"));
     assert_int_equal(message.data_len, 0);
 }
 
-static void a_change_has_the_key_of_a_list(void **state)
+TEST(a_change_has_the_key_of_a_list)
 {
-    (void)state;
     assert_true(READS("1 change ab ilk:event:wait:{a b}"));
     assert_int_equal(message.type, ILK__MESSAGE_CHANGE);
     assert_int_equal(message.name_len, 20);
@@ -99,9 +95,8 @@ static void a_change_has_the_key_of_a_list(void **state)
     assert_false(READS("1 change"));
 }
 
-static void a_notify_goes_by_ticket(void **state)
+TEST(a_notify_goes_by_ticket)
 {
-    (void)state;
     assert_true(READS("1 notify 1700000000000000.ab c.9 3 redgo"));
 
     assert_int_equal(message.type, ILK__MESSAGE_NOTIFY);
@@ -110,7 +105,7 @@ static void a_notify_goes_by_ticket(void **state)
     assert_memory_equal(message.data, "go", 2);
 }
 
-static void what_is_not_exactly_so_is_no_message(void **state)
+TEST(what_is_not_exactly_so_is_no_message)
 {
     static const char *const bad[] = {
         "",
@@ -143,7 +138,6 @@ static void what_is_not_exactly_so_is_no_message(void **state)
         "1 notify 9223372036854775808.ab id 3 red",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (reads(bad[i], strlen(bad[i])))
             fail_msg("a message: \"%s\"", bad[i]);
@@ -152,11 +146,10 @@ static void what_is_not_exactly_so_is_no_message(void **state)
     assert_false(READS("1 signal s1.ab id 3\0 red"));
 }
 
-static void every_cut_of_a_signal_is_shorter_or_none(void **state)
+TEST(every_cut_of_a_signal_is_shorter_or_none)
 {
     static const char whole[] = "1 signal s5.ab id 3 redlight";
 
-    (void)state;
     for (size_t len = 0; len < sizeof whole; len++)
         if (reads(whole, len))
             assert_int_equal(message.name_len + message.data_len, len - 20);
@@ -164,13 +157,12 @@ static void every_cut_of_a_signal_is_shorter_or_none(void **state)
             assert_true(len < 23);
 }
 
-static void the_lengths_have_limits(void **state)
+TEST(the_lengths_have_limits)
 {
     size_t size = ILK__DATA_MAX + 2 * ILK_NAME_MAX;
     char *text = malloc(size);
     int head = snprintf(text, size, "1 signal s1.ab id %d ", ILK_NAME_MAX);
 
-    (void)state;
     memset(text + head, 'n', size - (size_t)head);
     assert_true(reads(text, (size_t)head + ILK_NAME_MAX + ILK__DATA_MAX));
     assert_int_equal(message.data_len, ILK__DATA_MAX);
@@ -181,7 +173,7 @@ static void the_lengths_have_limits(void **state)
     free(text);
 }
 
-static void a_copy_has_the_same_mark_and_others_do_not(void **state)
+TEST(a_copy_has_the_same_mark_and_others_do_not)
 {
     static const char *const all[] = {
         "1 signal s5.ab id 3 red",  "1 signal s6.ab id 3 red",
@@ -189,7 +181,6 @@ static void a_copy_has_the_same_mark_and_others_do_not(void **state)
         "1 notify 5.ab id 3 red",   "1 notify 6.ab id 3 red"};
     uint64_t marks[6];
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         assert_true(reads(all[i], strlen(all[i])));
         marks[i] = ilk__message_mark(&message);
@@ -198,24 +189,4 @@ static void a_copy_has_the_same_mark_and_others_do_not(void **state)
         for (size_t j = 0; j < i; j++)
             assert_true(marks[i] != marks[j]);
     }
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_grant_has_its_numbers_and_the_name),
-        TEST(a_wake_up_has_a_waiter_and_maybe_a_name),
-        TEST(a_signal_has_a_name_and_data_of_any_bytes),
-        TEST(a_signal_may_be_without_data),
-        TEST(a_change_has_the_key_of_a_list),
-        TEST(a_notify_goes_by_ticket),
-        TEST(what_is_not_exactly_so_is_no_message),
-        TEST(every_cut_of_a_signal_is_shorter_or_none),
-        TEST(the_lengths_have_limits),
-        TEST(a_copy_has_the_same_mark_and_others_do_not),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static void lose(ilk__subscriber *subscriber)
 {
@@ -15,9 +15,9 @@ static void lose(ilk__subscriber *subscriber)
     ilk__shared_unlock(&shared);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = gate_setup(state);
+    int failed = gate_setup();
 
     inbox_confirms(&inbox_subscriber);
     inbox_confirms(&replica_subscriber);
@@ -26,9 +26,11 @@ static int setup(void **state)
     return failed;
 }
 
-static int setup_deaf(void **state)
+AROUND_EACH(setup, gate_teardown);
+
+static int setup_deaf(void)
 {
-    int failed = gate_setup(state);
+    int failed = gate_setup();
 
     shared.inbox = ILK__INBOX_WANTED;
     return failed;
@@ -36,9 +38,9 @@ static int setup_deaf(void **state)
 
 /* ---- ready -------------------------------------------------------------- */
 
-static void a_replica_alone_is_not_enough_while_the_server_is_coming(void **s)
+TEST_WITH(setup_deaf, gate_teardown,
+          a_replica_alone_is_not_enough_while_the_server_is_coming)
 {
-    (void)s;
     inbox_confirms(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
 
@@ -48,11 +50,11 @@ static void a_replica_alone_is_not_enough_while_the_server_is_coming(void **s)
     assert_int_equal(shared.subscribed_count, 2);
 }
 
-static void a_replica_is_enough_when_the_server_is_lost(void **state)
+TEST_WITH(setup_deaf, gate_teardown,
+          a_replica_is_enough_when_the_server_is_lost)
 {
     uint32_t wakes;
 
-    (void)state;
     inbox_confirms(&replica_subscriber);
     wakes = shared.wakes;
     lose(&inbox_subscriber);
@@ -65,9 +67,8 @@ static void a_replica_is_enough_when_the_server_is_lost(void **state)
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
 }
 
-static void either_may_be_lost(void **state)
+TEST(either_may_be_lost)
 {
-    (void)state;
     lose(&inbox_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     inbox_confirms(&inbox_subscriber);
@@ -78,9 +79,8 @@ static void either_may_be_lost(void **state)
     assert_int_equal(shared.subscribed_count, 0);
 }
 
-static void a_replica_that_refuses_is_done_without(void **state)
+TEST(a_replica_that_refuses_is_done_without)
 {
-    (void)state;
     replica_subscriber.connection.wanted = 1;
     replica_subscriber.connection.up = 1;
     ilk__inbox_came_up(&shared, &replica_subscriber);
@@ -95,11 +95,10 @@ static void a_replica_that_refuses_is_done_without(void **state)
 
 /* ---- grants ------------------------------------------------------------- */
 
-static void a_grant_by_hearsay_is_asked_for(void **state)
+TEST(a_grant_by_hearsay_is_asked_for)
 {
     taker t;
 
-    (void)state;
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
     inbox_receiver = &replica_subscriber;
@@ -117,11 +116,10 @@ static void a_grant_by_hearsay_is_asked_for(void **state)
     taker_close(&t);
 }
 
-static void the_copy_of_a_grant_changes_nothing(void **state)
+TEST(the_copy_of_a_grant_changes_nothing)
 {
     taker t;
 
-    (void)state;
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
     inbox_grants(&t, 18, 5000, 1000000);
@@ -135,9 +133,8 @@ static void the_copy_of_a_grant_changes_nothing(void **state)
     taker_close(&t);
 }
 
-static void what_is_for_nobody_is_passed_on_once(void **state)
+TEST(what_is_for_nobody_is_passed_on_once)
 {
-    (void)state;
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 grant x77 tok 18 5000 1000000 orders");
     inbox_receives("1 wake q77 jobs");
@@ -160,11 +157,10 @@ static void assert_got(const char *signals)
     assert_string_equal(gate_signals(&my_gate), signals);
 }
 
-static void a_signal_by_hearsay_waits_for_the_word(void **state)
+TEST(a_signal_by_hearsay_waits_for_the_word)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     gate_queue(&my_gate, -1);
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
@@ -180,9 +176,8 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
     assert_got("0 id1 red=one;");
 }
 
-static void without_the_word_it_was_somebody_elses(void **state)
+TEST(without_the_word_it_was_somebody_elses)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
@@ -200,9 +195,8 @@ static void without_the_word_it_was_somebody_elses(void **state)
     assert_string_equal(gate_orphaned, "");
 }
 
-static void gone_from_the_list_is_a_word_as_well(void **state)
+TEST(gone_from_the_list_is_a_word_as_well)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
@@ -214,9 +208,8 @@ static void gone_from_the_list_is_a_word_as_well(void **state)
     assert_got("0 id1 red=one;");
 }
 
-static void the_servers_own_copy_needs_no_word(void **state)
+TEST(the_servers_own_copy_needs_no_word)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
@@ -233,9 +226,8 @@ static void the_servers_own_copy_needs_no_word(void **state)
     assert_string_equal(gate_orphaned, "");
 }
 
-static void a_broadcast_counts_from_whomever_it_comes(void **state)
+TEST(a_broadcast_counts_from_whomever_it_comes)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 notify 99 id1 3 redall");
@@ -245,11 +237,10 @@ static void a_broadcast_counts_from_whomever_it_comes(void **state)
     assert_got("0 id1 red=all;");
 }
 
-static void a_place_that_the_server_may_have_kept_is_given_up(void **state)
+TEST(a_place_that_the_server_may_have_kept_is_given_up)
 {
     gate red;
 
-    (void)state;
     gate_open(&red, 1);
     gate_queue(&red, -1);
     inbox_receiver = &replica_subscriber;
@@ -260,29 +251,4 @@ static void a_place_that_the_server_may_have_kept_is_given_up(void **state)
     assert_non_null(strstr(op_says(&red.op), "lock_cancel! 2 w:red"));
     assert_int_equal(op_sent(&red.op, ILK_OK), ILK__ACT_DONE);
     gate_close(&red);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, gate_teardown)
-#define DEAF(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, setup_deaf, gate_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        DEAF(a_replica_alone_is_not_enough_while_the_server_is_coming),
-        DEAF(a_replica_is_enough_when_the_server_is_lost),
-        TEST(either_may_be_lost),
-        TEST(a_replica_that_refuses_is_done_without),
-        TEST(a_grant_by_hearsay_is_asked_for),
-        TEST(the_copy_of_a_grant_changes_nothing),
-        TEST(what_is_for_nobody_is_passed_on_once),
-        TEST(a_signal_by_hearsay_waits_for_the_word),
-        TEST(without_the_word_it_was_somebody_elses),
-        TEST(gone_from_the_list_is_a_word_as_well),
-        TEST(the_servers_own_copy_needs_no_word),
-        TEST(a_broadcast_counts_from_whomever_it_comes),
-        TEST(a_place_that_the_server_may_have_kept_is_given_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

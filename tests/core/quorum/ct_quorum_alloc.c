@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "gateway_alloc.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <stdio.h>
 
@@ -13,9 +13,8 @@ enum { NODES = 3, TTL_MS = 500, LONGEST_MS = 1000, STEP = 5 };
 static fixture nodes[NODES];
 static char url[256];
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         if (fixture_start(&nodes[i], NULL))
             return -1;
@@ -26,13 +25,14 @@ static int setup(void **state)
            < 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         fixture_stop(&nodes[i]);
     return 0;
 }
+
+AROUND_ALL(setup, teardown);
 
 /* ---- scenes ----------------------------------------------------------------- */
 
@@ -124,38 +124,22 @@ static const gateway_alloc elections = {
 static const gateway_alloc registers = {
     .url = url, .warm_up = count, .works = count, .step = STEP};
 
-static void a_lock(void **state)
+TEST(a_lock)
 {
-    (void)state;
     gateway_alloc_run(&locks, take_and_give, 20);
 }
 
-static void a_wait(void **state)
+TEST(a_wait)
 {
-    (void)state;
     gateway_alloc_run(&locks, wait_for_another, 20);
 }
 
-static void a_leadership(void **state)
+TEST(a_leadership)
 {
-    (void)state;
     gateway_alloc_run(&elections, lead, 30);
 }
 
-static void a_register(void **state)
+TEST(a_register)
 {
-    (void)state;
     gateway_alloc_run(&registers, count, 30);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock),
-        cmocka_unit_test(a_wait),
-        cmocka_unit_test(a_leadership),
-        cmocka_unit_test(a_register),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

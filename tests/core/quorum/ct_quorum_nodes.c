@@ -7,8 +7,8 @@
 #include "redis/script.h"
 #include "stores/quorum/quorum_members.h"
 
-#include "cmocka_all.h"
 #include "fixture.h"
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -315,23 +315,20 @@ static int start(size_t number)
     return 0;
 }
 
-static int three(void **state)
+static int three(void)
 {
-    (void)state;
     return start(3);
 }
 
-static int four(void **state)
+static int four(void)
 {
-    (void)state;
     return start(4);
 }
 
-static int stop(void **state)
+static int stop(void)
 {
     int failed = 0;
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         for (int c = 0; c < CLIENTS; c++)
             close(clients[c].inboxes[i]);
@@ -339,6 +336,8 @@ static int stop(void **state)
     }
     return failed;
 }
+
+AROUND_EACH(three, stop);
 
 static void end_node(size_t node)
 {
@@ -351,17 +350,15 @@ static void end_node(size_t node)
 
 /* ---- tests ------------------------------------------------------------------ */
 
-static void one_holds_and_another_is_refused_at_once(void **state)
+TEST(one_holds_and_another_is_refused_at_once)
 {
-    (void)state;
     hold(&clients[0]);
     begin_attempt(&clients[1], 0);
     await(&clients[1], ILK__DECISION_BUSY);
 }
 
-static void a_release_grants_to_the_earliest_by_messages_alone(void **state)
+TEST(a_release_grants_to_the_earliest_by_messages_alone)
 {
-    (void)state;
     hold(&clients[0]);
     stand_in_all_queues(&clients[2]);
     stand_in_all_queues(&clients[1]);
@@ -376,12 +373,11 @@ static void a_release_grants_to_the_earliest_by_messages_alone(void **state)
 }
 
 /* Both ask all four nodes at once, each in its own order. */
-static void divided_votes_go_to_the_earlier_one(void **state)
+TEST_WITH(four, stop, divided_votes_go_to_the_earlier_one)
 {
     client *first = &clients[0], *second = &clients[1];
     int64_t until = fixture_now_ms() + patience(10000);
 
-    (void)state;
     begin_attempt(first, 1);
     begin_attempt(second, 1);
     turn(first);
@@ -401,10 +397,8 @@ static void divided_votes_go_to_the_earlier_one(void **state)
     await(second, ILK__DECISION_HELD);
 }
 
-static void a_minority_that_ends_does_not_matter_and_a_majority_does(
-    void **state)
+TEST(a_minority_that_ends_does_not_matter_and_a_majority_does)
 {
-    (void)state;
     hold(&clients[0]);
     end_node(2);
     extend(&clients[0], ILK__DECISION_HELD);
@@ -420,11 +414,10 @@ static void a_minority_that_ends_does_not_matter_and_a_majority_does(
     await(&clients[1], ILK__DECISION_NOQUORUM);
 }
 
-static void a_wiped_node_does_not_vote_until_it_is_taken_in(void **state)
+TEST(a_wiped_node_does_not_vote_until_it_is_taken_in)
 {
     int64_t floor = 0;
 
-    (void)state;
     hold(&clients[0]);
     fixture_command(&nodes[0], "FLUSHALL");
     extend(&clients[0], ILK__DECISION_HELD);
@@ -448,9 +441,8 @@ static void a_wiped_node_does_not_vote_until_it_is_taken_in(void **state)
                         clients[0].token);
 }
 
-static void a_restarted_node_is_recognised(void **state)
+TEST(a_restarted_node_is_recognised)
 {
-    (void)state;
     hold(&clients[0]);
     end_node(1);
     assert_int_equal(fixture_restart(&nodes[1]), 0);
@@ -466,9 +458,8 @@ static void a_restarted_node_is_recognised(void **state)
 }
 
 /* As redsync, node-redlock and redis-py do: SET name value NX PX. */
-static void redlock_excludes_us_and_we_exclude_it(void **state)
+TEST(redlock_excludes_us_and_we_exclude_it)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++)
         assert_string_equal(
             fixture_command(&nodes[i], "SET orders redlock NX PX 60000"), "OK");
@@ -486,27 +477,4 @@ static void redlock_excludes_us_and_we_exclude_it(void **state)
         assert_string_equal(
             fixture_command(&nodes[i], "SET orders redlock NX PX 60000"),
             "(nil)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            one_holds_and_another_is_refused_at_once, three, stop),
-        cmocka_unit_test_setup_teardown(
-            a_release_grants_to_the_earliest_by_messages_alone, three, stop),
-        cmocka_unit_test_setup_teardown(divided_votes_go_to_the_earlier_one,
-                                        four, stop),
-        cmocka_unit_test_setup_teardown(
-            a_minority_that_ends_does_not_matter_and_a_majority_does, three,
-            stop),
-        cmocka_unit_test_setup_teardown(
-            a_wiped_node_does_not_vote_until_it_is_taken_in, three, stop),
-        cmocka_unit_test_setup_teardown(a_restarted_node_is_recognised, three,
-                                        stop),
-        cmocka_unit_test_setup_teardown(redlock_excludes_us_and_we_exclude_it,
-                                        three, stop),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,28 +10,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { NODES = 3, READERS = 2, TURNS = 200, LONGEST_MS = 3000 };
 
 static fixture nodes[NODES];
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         if (fixture_start(&nodes[i], NULL))
             return -1;
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         fixture_stop(&nodes[i]);
     return 0;
 }
+
+AROUND_ALL(setup, teardown);
 
 static ilk_client *open_client(void)
 {
@@ -90,7 +90,7 @@ static void assert_counted(ilk_client *client, int64_t acquires)
     assert_true(granted >= 2 * acquires);
 }
 
-static void statistics_are_read_by_any_thread_at_any_time(void **state)
+TEST(statistics_are_read_by_any_thread_at_any_time)
 {
     ilk_client *client = open_client();
     const ilk_lock_opts opts = {.size = sizeof opts, .ttl_ms = LONGEST_MS};
@@ -98,7 +98,6 @@ static void statistics_are_read_by_any_thread_at_any_time(void **state)
     pthread_t threads[READERS];
     ilk_lock *lock;
 
-    (void)state;
     assert_int_equal(ILK_OK,
                      ilk_lock_open(&lock, client, "orders", 6, &opts, NULL));
     for (size_t i = 0; i < READERS; i++)
@@ -117,13 +116,4 @@ static void statistics_are_read_by_any_thread_at_any_time(void **state)
     assert_true(atomic_load(&self.reads) > 0);
     ilk_lock_free(lock);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_are_read_by_any_thread_at_any_time),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { LONGEST = 60000, WAIT = LONGEST + LONGEST / 100 + 2 };
 
@@ -99,9 +99,8 @@ static void lose_one(size_t count)
     reply(0, 0, 0, "n0");
 }
 
-static void members_may_vote_and_others_may_not(void **state)
+TEST(members_may_vote_and_others_may_not)
 {
-    (void)state;
     lose_one(3);
     assert_false(ilk__members_may_vote(&members, 0));
     assert_true(ilk__members_may_vote(&members, 1));
@@ -111,9 +110,8 @@ static void members_may_vote_and_others_may_not(void **state)
     assert_false(ilk__members_may_vote(&members, 2));
 }
 
-static void a_floor_is_read_after_the_wait(void **state)
+TEST(a_floor_is_read_after_the_wait)
 {
-    (void)state;
     lose_one(3);
     assert_idle();
     assert_int_equal(ilk__members_wake_at(&members, now), now + WAIT);
@@ -133,9 +131,8 @@ static void a_floor_is_read_after_the_wait(void **state)
     assert_idle();
 }
 
-static void a_reply_to_a_question_from_before_is_not_enough(void **state)
+TEST(a_reply_to_a_question_from_before_is_not_enough)
 {
-    (void)state;
     lose_one(3);
     now += WAIT - 1;
     ilk__members_refused(&members, 1);
@@ -146,9 +143,8 @@ static void a_reply_to_a_question_from_before_is_not_enough(void **state)
     assert_asks(2);
 }
 
-static void fewer_than_a_majority_of_others_give_no_floor(void **state)
+TEST(fewer_than_a_majority_of_others_give_no_floor)
 {
-    (void)state;
     lose_one(4);
     ilk__members_lost(&members, 3);
     now += WAIT;
@@ -165,9 +161,8 @@ static void fewer_than_a_majority_of_others_give_no_floor(void **state)
 }
 
 /* With one member left, nobody can tell the greatest fence of a majority. */
-static void a_majority_that_has_forgotten_begins_after_the_wait(void **state)
+TEST(a_majority_that_has_forgotten_begins_after_the_wait)
 {
-    (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
@@ -186,9 +181,8 @@ static void a_majority_that_has_forgotten_begins_after_the_wait(void **state)
     assert_takes_in(1, "n1", 500, 1);
 }
 
-static void those_that_wait_give_no_floor(void **state)
+TEST(those_that_wait_give_no_floor)
 {
-    (void)state;
     begin(5);
     for (size_t i = 0; i < 5; i++)
         assert_asks(i);
@@ -204,10 +198,8 @@ static void those_that_wait_give_no_floor(void **state)
     assert_takes_in(0, "n0", 34, 0);
 }
 
-static void the_first_are_taken_in_when_the_last_has_run_long_enough(
-    void **state)
+TEST(the_first_are_taken_in_when_the_last_has_run_long_enough)
 {
-    (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
@@ -226,9 +218,8 @@ static void the_first_are_taken_in_when_the_last_has_run_long_enough(
     assert_idle();
 }
 
-static void one_of_the_first_that_is_lost_shortens_nothing(void **state)
+TEST(one_of_the_first_that_is_lost_shortens_nothing)
 {
-    (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
@@ -243,10 +234,8 @@ static void one_of_the_first_that_is_lost_shortens_nothing(void **state)
     assert_takes_in(0, "n", 0, 1);
 }
 
-static void a_node_that_loses_its_memory_again_is_none_of_the_first(
-    void **state)
+TEST(a_node_that_loses_its_memory_again_is_none_of_the_first)
 {
-    (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
@@ -280,9 +269,8 @@ static void assert_asks_knowing(size_t node, int is_known)
     assert_string_equal(call.nonce, "");
 }
 
-static void a_client_that_has_seen_them_says_so_and_waits(void **state)
+TEST(a_client_that_has_seen_them_says_so_and_waits)
 {
-    (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks_knowing(i, 0);
@@ -302,14 +290,13 @@ static void a_client_that_has_seen_them_says_so_and_waits(void **state)
     assert_takes_in(0, "n", 0, 1);
 }
 
-static void beside_one_that_is_late_all_wait(void **state)
+TEST(beside_one_that_is_late_all_wait)
 {
     const ilk__join_reply late = {.is_late = 1,
                                   .wait_ms = LONGEST - 100,
                                   .early_ms = LONGEST - 100,
                                   .nonce = "n0"};
 
-    (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
@@ -324,11 +311,10 @@ static void beside_one_that_is_late_all_wait(void **state)
 }
 
 /* Another client has made one late since this client has read it. */
-static void one_that_was_read_early_is_read_again(void **state)
+TEST(one_that_was_read_early_is_read_again)
 {
     const ilk__join_reply late = {.is_late = 1, .nonce = "n0"};
 
-    (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
@@ -347,21 +333,19 @@ static void one_that_was_read_early_is_read_again(void **state)
     assert_idle();
 }
 
-static void a_node_that_is_refused_is_asked_again(void **state)
+TEST(a_node_that_is_refused_is_asked_again)
 {
-    (void)state;
     lose_one(3);
     ilk__members_refused(&members, 1);
     assert_asks(1);
     assert_idle();
 }
 
-static void replies_that_make_no_sense_are_ignored(void **state)
+TEST(replies_that_make_no_sense_are_ignored)
 {
     static char longer[ILK__NONCE_MAX + 2];
     ilk__join_reply one = {.is_member = 1, .nonce = ""};
 
-    (void)state;
     memset(longer, 'n', sizeof longer - 1);
     begin(3);
     assert_false(ilk__members_reply(&members, 0, &one, now));
@@ -376,40 +360,14 @@ static void replies_that_make_no_sense_are_ignored(void **state)
     assert_false(ilk__members_may_vote(&members, 0));
 }
 
-static void a_wait_out_of_range_is_cut(void **state)
+TEST(a_wait_out_of_range_is_cut)
 {
     ilk__join_reply one = {
         .wait_ms = INT64_MAX, .early_ms = INT64_MIN, .nonce = "n"};
 
-    (void)state;
     begin(3);
     assert_asks(0);
     assert_true(ilk__members_reply(&members, 0, &one, now));
     assert_true(ilk__members_wake_at(&members, now) > now);
     assert_true(ilk__members_wake_at(&members, now) < ILK__FOREVER);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_may_vote_and_others_may_not),
-        cmocka_unit_test(a_floor_is_read_after_the_wait),
-        cmocka_unit_test(a_reply_to_a_question_from_before_is_not_enough),
-        cmocka_unit_test(fewer_than_a_majority_of_others_give_no_floor),
-        cmocka_unit_test(a_majority_that_has_forgotten_begins_after_the_wait),
-        cmocka_unit_test(those_that_wait_give_no_floor),
-        cmocka_unit_test(
-            the_first_are_taken_in_when_the_last_has_run_long_enough),
-        cmocka_unit_test(one_of_the_first_that_is_lost_shortens_nothing),
-        cmocka_unit_test(
-            a_node_that_loses_its_memory_again_is_none_of_the_first),
-        cmocka_unit_test(a_client_that_has_seen_them_says_so_and_waits),
-        cmocka_unit_test(beside_one_that_is_late_all_wait),
-        cmocka_unit_test(one_that_was_read_early_is_read_again),
-        cmocka_unit_test(a_node_that_is_refused_is_asked_again),
-        cmocka_unit_test(replies_that_make_no_sense_are_ignored),
-        cmocka_unit_test(a_wait_out_of_range_is_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { NODES = 3 };
 
@@ -39,12 +39,11 @@ ilk__node_call *__wrap_ilk__node_calls_send(ilk__node_calls *calls,
     return &joins[node->number];
 }
 
-static int open_nodes(void **state)
+static int open_nodes(void)
 {
     static const char *const hosts[NODES] = {"10.0.0.1", "10.0.0.2",
                                              "10.0.0.3"};
 
-    (void)state;
     memset(&quorum, 0, sizeof quorum);
     memset(is_asked, 0, sizeof is_asked);
     quorum.patience_ms = 3000;
@@ -57,12 +56,13 @@ static int open_nodes(void **state)
     return 0;
 }
 
-static int close_nodes(void **state)
+static int close_nodes(void)
 {
-    (void)state;
     ilk__quorum_close_nodes(&quorum);
     return 0;
 }
+
+AROUND_EACH(open_nodes, close_nodes);
 
 /* ---- closing ------------------------------------------------------------- */
 
@@ -77,11 +77,10 @@ static int write_why(void *at, void *owner, const ilk__node_call *call,
     return 0;
 }
 
-static void a_call_that_ends_at_the_close_may_name_all_nodes(void **state)
+TEST_WITH(open_nodes, NULL, a_call_that_ends_at_the_close_may_name_all_nodes)
 {
     ilk__node_call *call = ilk__calloc(1, sizeof *call);
 
-    (void)state;
     assert_non_null(call);
     call->ended = write_why;
     quorum.nodes[2].calls.first = quorum.nodes[2].calls.last = call;
@@ -132,9 +131,8 @@ static void join_all(const char *first, const char *second, const char *third)
     }
 }
 
-static void two_nodes_may_be_one_server(void **state)
+TEST(two_nodes_may_be_one_server)
 {
-    (void)state;
     join_all("a", "b", "c");
     assert_string_equal("", quorum.twice);
     connect_node(1);
@@ -143,9 +141,8 @@ static void two_nodes_may_be_one_server(void **state)
                         quorum.twice);
 }
 
-static void they_are_two_again_when_both_have_said_so(void **state)
+TEST(they_are_two_again_when_both_have_said_so)
 {
-    (void)state;
     join_all("a", "a", "c");
     assert_true(quorum.twice[0]);
     connect_node(1);
@@ -153,9 +150,8 @@ static void they_are_two_again_when_both_have_said_so(void **state)
     assert_string_equal("", quorum.twice);
 }
 
-static void one_that_is_away_is_still_the_same(void **state)
+TEST(one_that_is_away_is_still_the_same)
 {
-    (void)state;
     join_all("a", "a", "c");
     ilk__members_lost(&quorum.members, 0);
     connect_node(2);
@@ -166,9 +162,8 @@ static void one_that_is_away_is_still_the_same(void **state)
     assert_true(quorum.twice[0]);
 }
 
-static void of_two_pairs_the_other_one_is_found(void **state)
+TEST(of_two_pairs_the_other_one_is_found)
 {
-    (void)state;
     join_all("a", "a", "a");
     connect_node(2);
     joined(2, "c");
@@ -177,21 +172,4 @@ static void of_two_pairs_the_other_one_is_found(void **state)
     connect_node(1);
     joined(1, "b");
     assert_string_equal("", quorum.twice);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, open_nodes, close_nodes)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_call_that_ends_at_the_close_may_name_all_nodes,
-                               open_nodes),
-        TEST(two_nodes_may_be_one_server),
-        TEST(they_are_two_again_when_both_have_said_so),
-        TEST(one_that_is_away_is_still_the_same),
-        TEST(of_two_pairs_the_other_one_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { NODES = 3, CALLS = 64, WORDS = 4, COUNTER_AT = 6 };
 
@@ -98,12 +98,11 @@ void __wrap_ilk__gateway_break(ilk__gateway_request *request)
 
 /* ---- the nodes ----------------------------------------------------------- */
 
-static int open_nodes(void **state)
+static int open_nodes(void)
 {
     static const char *const hosts[NODES] = {"10.0.0.1", "10.0.0.2",
                                              "10.0.0.3"};
 
-    (void)state;
     memset(&quorum, 0, sizeof quorum);
     call_count = 0;
     replies = 0;
@@ -143,9 +142,8 @@ static void finish(sent_call *one, ilk__reply *reply)
         ilk__reply_free(reply);
 }
 
-static int close_nodes(void **state)
+static int close_nodes(void)
 {
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         quorum.nodes[i].calls.connection.up = 0;
     for (size_t i = 0; i < call_count; i++)
@@ -155,6 +153,8 @@ static int close_nodes(void **state)
     ilk__quorum_close_nodes(&quorum);
     return 0;
 }
+
+AROUND_EACH(open_nodes, close_nodes);
 
 static void answer(size_t node, int script, const char *text)
 {
@@ -234,12 +234,10 @@ static void set(const char *name)
 
 /* ---- tests --------------------------------------------------------------- */
 
-static void a_majority_goes_on_without_a_node_whose_number_is_spoilt(
-    void **state)
+TEST(a_majority_goes_on_without_a_node_whose_number_is_spoilt)
 {
     int64_t first;
 
-    (void)state;
     set("a");
     first = asked(1);
     is_late(0, spoilt);
@@ -257,10 +255,8 @@ static void a_majority_goes_on_without_a_node_whose_number_is_spoilt(
     assert_int_equal(ILK__CODE_STATE, code);
 }
 
-static void a_register_with_great_numbers_does_not_raise_the_others(
-    void **state)
+TEST(a_register_with_great_numbers_does_not_raise_the_others)
 {
-    (void)state;
     set("a");
     for (size_t i = 0; i < 2; i++)
         is_late(i, spoilt + (int64_t)i);
@@ -278,9 +274,8 @@ static void a_register_with_great_numbers_does_not_raise_the_others(
     assert_true(asked(0) < 1000);
 }
 
-static void numbers_of_every_day_are_remembered(void **state)
+TEST(numbers_of_every_day_are_remembered)
 {
-    (void)state;
     set("a");
     is_late(0, 70);
     is_late(1, 90);
@@ -289,11 +284,10 @@ static void numbers_of_every_day_are_remembered(void **state)
     assert_true(calls[call_count - 1].counter > 90);
 }
 
-static void no_two_proposals_have_a_ballot_in_common(void **state)
+TEST(no_two_proposals_have_a_ballot_in_common)
 {
     int64_t counter, proposer;
 
-    (void)state;
     set("a");
     counter = calls[0].counter;
     proposer = calls[0].proposer;
@@ -303,19 +297,4 @@ static void no_two_proposals_have_a_ballot_in_common(void **state)
     assert_int_equal(proposer, calls[call_count - 1].proposer);
     set("a");
     assert_int_not_equal(proposer, calls[call_count - 1].proposer);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, open_nodes, close_nodes)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_majority_goes_on_without_a_node_whose_number_is_spoilt),
-        TEST(a_register_with_great_numbers_does_not_raise_the_others),
-        TEST(numbers_of_every_day_are_remembered),
-        TEST(no_two_proposals_have_a_ballot_in_common),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #define URL "redis://user:secret@10.0.0.1,[::1]:7000,db.example?quorum"
 
@@ -28,7 +28,7 @@ static ilk_client *open_lazily(const char *url)
     return client;
 }
 
-static void nodes_have_their_addresses_before_the_first_call(void **state)
+TEST_WITH(NULL, NULL, nodes_have_their_addresses_before_the_first_call)
 {
     static const char *const addresses[] = {"10.0.0.1:6379", "[::1]:7000",
                                             "db.example:6379"};
@@ -36,7 +36,6 @@ static void nodes_have_their_addresses_before_the_first_call(void **state)
     ilk_node_stats node = {.size = sizeof node};
     ilk_error err;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(ILK_OK,
                          ilk_client_get_node_stats(client, i, &node, &err));
@@ -55,36 +54,33 @@ static void nodes_have_their_addresses_before_the_first_call(void **state)
     ilk_client_free(client);
 }
 
-static void a_closed_client_has_no_nodes(void **state)
+TEST_WITH(NULL, NULL, a_closed_client_has_no_nodes)
 {
     ilk_client *client = open_lazily(URL);
     ilk_node_stats node = {.size = sizeof node};
 
-    (void)state;
     assert_int_equal(ILK_OK, ilk_client_close(client, NULL));
     assert_int_equal(ILK_EAGAIN,
                      ilk_client_get_node_stats(client, 0, &node, NULL));
     ilk_client_free(client);
 }
 
-static void one_server_has_no_nodes(void **state)
+TEST_WITH(NULL, NULL, one_server_has_no_nodes)
 {
     ilk_client *client = open_lazily("redis://127.0.0.1:1");
     ilk_node_stats node = {.size = sizeof node};
 
-    (void)state;
     assert_int_equal(ILK_EAGAIN,
                      ilk_client_get_node_stats(client, 0, &node, NULL));
     ilk_client_free(client);
 }
 
-static void arguments_are_checked(void **state)
+TEST_WITH(NULL, NULL, arguments_are_checked)
 {
     ilk_client *client = open_lazily(URL);
     ilk_node_stats node = {.size = 0};
     ilk_error err;
 
-    (void)state;
     assert_int_equal(ILK_EINVAL,
                      ilk_client_get_node_stats(client, 0, &node, &err));
     assert_non_null(strstr(err.msg, "ilk_node_stats: size"));
@@ -101,11 +97,10 @@ static void arguments_are_checked(void **state)
 static ilk__quorum *quorum;
 static ilk__quorum_node *node;
 
-static int setup(void **state)
+static int setup(void)
 {
     ilk__span hosts[] = {{"a", 1}, {"b", 1}, {"c", 1}};
 
-    (void)state;
     quorum = calloc(1, sizeof *quorum);
     pthread_mutex_init(&quorum->status.mutex, NULL);
     for (size_t i = 0; i < 3; i++)
@@ -116,14 +111,15 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__quorum_close_nodes(quorum);
     pthread_mutex_destroy(&quorum->status.mutex);
     free(quorum);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static ilk_node_stats published(void)
 {
@@ -160,12 +156,11 @@ static void reply_with(int script, int code, const int64_t *numbers)
     ilk__quorum_count_reply(node, &call, &reply);
 }
 
-static void votes_are_counted_by_their_replies(void **state)
+TEST(votes_are_counted_by_their_replies)
 {
     const int64_t none[6] = {0};
     ilk_node_stats stats;
 
-    (void)state;
     reply_with(ILK__SCRIPT_QUORUM_ACQUIRE, ILK__CODE_HELD, none);
     reply_with(ILK__SCRIPT_QUORUM_ACQUIRE, ILK__CODE_BUSY, none);
     reply_with(ILK__SCRIPT_QUORUM_ACQUIRE, ILK__CODE_REFUSED, none);
@@ -185,7 +180,7 @@ static void votes_are_counted_by_their_replies(void **state)
 }
 
 /* Each reply has the time at another place. */
-static void the_clock_is_that_of_the_reply(void **state)
+TEST(the_clock_is_that_of_the_reply)
 {
     static const struct {
         int script, code;
@@ -200,7 +195,6 @@ static void the_clock_is_that_of_the_reply(void **state)
         {ILK__SCRIPT_QUORUM_YIELD, ILK__CODE_QUEUED, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         const int64_t ahead = ((int64_t)i - 3) * 3600 * second_us;
         int64_t numbers[6] = {0};
@@ -213,12 +207,11 @@ static void the_clock_is_that_of_the_reply(void **state)
     }
 }
 
-static void a_reply_without_a_clock_leaves_the_offset(void **state)
+TEST(a_reply_without_a_clock_leaves_the_offset)
 {
     int64_t numbers[6] = {0};
     int64_t offset;
 
-    (void)state;
     numbers[5] = second_us;
     reply_with(ILK__SCRIPT_QUORUM_JOIN, ILK__CODE_STATE, numbers);
     offset = published().clock_offset_us;
@@ -230,9 +223,8 @@ static void a_reply_without_a_clock_leaves_the_offset(void **state)
     assert_true(published().clock_offset_us == offset);
 }
 
-static void a_command_without_a_reply_is_no_longer_in_flight(void **state)
+TEST(a_command_without_a_reply_is_no_longer_in_flight)
 {
-    (void)state;
     ilk__quorum_count_call(node);
     ilk__quorum_close_nodes(quorum);
 
@@ -252,9 +244,8 @@ static void connect_node(int is_member, int64_t from)
     quorum->members.nodes[0].from = from;
 }
 
-static void a_member_votes(void **state)
+TEST(a_member_votes)
 {
-    (void)state;
     assert_int_equal(ILK_NODE_CONNECTING, published().state);
 
     connect_node(1, 0);
@@ -263,9 +254,8 @@ static void a_member_votes(void **state)
     node->calls.connection.up = 0;
 }
 
-static void a_node_waits_until_it_may_be_taken_in(void **state)
+TEST(a_node_waits_until_it_may_be_taken_in)
 {
-    (void)state;
     node->has_failed = 1; /* before */
     connect_node(0, ilk__now_ms() + 3600000);
 
@@ -282,9 +272,8 @@ static void a_node_waits_until_it_may_be_taken_in(void **state)
     node->calls.connection.up = 0;
 }
 
-static void a_failure_is_given_with_its_reason(void **state)
+TEST(a_failure_is_given_with_its_reason)
 {
-    (void)state;
     ilk__fail(&node->why, ILK_ECONN, "connection refused");
     assert_int_equal(ILK_NODE_CONNECTING, published().state);
     assert_string_equal("connection refused", published().error);
@@ -294,9 +283,8 @@ static void a_failure_is_given_with_its_reason(void **state)
     assert_int_equal(ILK_NODE_FAILED, published().state);
 }
 
-static void nodes_that_are_one_server_have_failed(void **state)
+TEST(nodes_that_are_one_server_have_failed)
 {
-    (void)state;
     connect_node(1, 0);
     strcpy(quorum->twice, "a and b are one server");
 
@@ -306,11 +294,10 @@ static void nodes_that_are_one_server_have_failed(void **state)
 }
 
 /* What it failed of before is over. */
-static void an_error_gives_the_present_reason(void **state)
+TEST(an_error_gives_the_present_reason)
 {
     char text[ILK_ERROR_MAX];
 
-    (void)state;
     connect_node(0, ilk__now_ms() + 3600000);
     node->has_failed = 1;
     ilk__fail(&node->why, ILK_ECONN, "connection refused");
@@ -325,11 +312,10 @@ static void an_error_gives_the_present_reason(void **state)
     node->calls.connection.up = 0;
 }
 
-static void an_error_names_no_node_where_all_vote(void **state)
+TEST(an_error_names_no_node_where_all_vote)
 {
     char text[ILK_ERROR_MAX];
 
-    (void)state;
     for (size_t i = 0; i < quorum->count; i++) {
         quorum->nodes[i].calls.connection.up = 1;
         quorum->nodes[i].messages.channels = &quorum->channels;
@@ -343,28 +329,4 @@ static void an_error_names_no_node_where_all_vote(void **state)
     assert_string_equal("NOQUORUM 3 of 3 nodes vote, and 2 must; too few of "
                         "them replied to this request",
                         text);
-}
-
-#define ALONE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_have_their_addresses_before_the_first_call),
-        cmocka_unit_test(a_closed_client_has_no_nodes),
-        cmocka_unit_test(one_server_has_no_nodes),
-        cmocka_unit_test(arguments_are_checked),
-        ALONE(votes_are_counted_by_their_replies),
-        ALONE(the_clock_is_that_of_the_reply),
-        ALONE(a_reply_without_a_clock_leaves_the_offset),
-        ALONE(a_command_without_a_reply_is_no_longer_in_flight),
-        ALONE(a_member_votes),
-        ALONE(a_node_waits_until_it_may_be_taken_in),
-        ALONE(a_failure_is_given_with_its_reason),
-        ALONE(nodes_that_are_one_server_have_failed),
-        ALONE(an_error_gives_the_present_reason),
-        ALONE(an_error_names_no_node_where_all_vote),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

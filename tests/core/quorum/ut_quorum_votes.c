@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { LEASE_MS = 10000, LEFT_MS = LEASE_MS - 100 - 2 };
 
@@ -66,11 +66,10 @@ static void hold(size_t count)
     assert_int_equal(decide(), ILK__DECISION_HELD);
 }
 
-static void a_majority_holds_with_the_greatest_fence(void **state)
+TEST(a_majority_holds_with_the_greatest_fence)
 {
     ilk__vote_command command;
 
-    (void)state;
     begin(3, 1);
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 3);
     reply(0, ILK__CODE_HELD, 7);
@@ -90,11 +89,10 @@ static void a_majority_holds_with_the_greatest_fence(void **state)
     assert_int_equal(decide(), ILK__DECISION_HELD);
 }
 
-static void a_majority_that_gives_one_fence_holds_at_once(void **state)
+TEST(a_majority_that_gives_one_fence_holds_at_once)
 {
     ilk__vote_command command;
 
-    (void)state;
     begin_to_reserve(3, 1);
     assert_true(ilk__votes_next(&votes, now, &command));
     assert_int_equal(command.mark, ILK__MARK_RESERVED);
@@ -112,9 +110,8 @@ static void a_majority_that_gives_one_fence_holds_at_once(void **state)
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
 }
 
-static void votes_with_different_fences_are_confirmed(void **state)
+TEST(votes_with_different_fences_are_confirmed)
 {
-    (void)state;
     begin_to_reserve(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -126,9 +123,8 @@ static void votes_with_different_fences_are_confirmed(void **state)
 }
 
 /* The yield may still be on its way. */
-static void after_a_yield_votes_are_confirmed(void **state)
+TEST(after_a_yield_votes_are_confirmed)
 {
-    (void)state;
     begin_to_reserve(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -142,11 +138,10 @@ static void after_a_yield_votes_are_confirmed(void **state)
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
 }
 
-static void only_the_first_command_to_a_node_reserves(void **state)
+TEST(only_the_first_command_to_a_node_reserves)
 {
     ilk__vote_command command;
 
-    (void)state;
     begin_to_reserve(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -160,9 +155,8 @@ static void only_the_first_command_to_a_node_reserves(void **state)
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
 }
 
-static void a_grant_by_message_is_not_reserved(void **state)
+TEST(a_grant_by_message_is_not_reserved)
 {
-    (void)state;
     begin_to_reserve(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -173,9 +167,8 @@ static void a_grant_by_message_is_not_reserved(void **state)
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
 }
 
-static void a_late_vote_takes_no_part_in_the_confirmation(void **state)
+TEST(a_late_vote_takes_no_part_in_the_confirmation)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -188,12 +181,10 @@ static void a_late_vote_takes_no_part_in_the_confirmation(void **state)
 }
 
 /* Its node has not confirmed it, so it does not make the hold longer. */
-static void a_vote_that_comes_after_the_hold_waits_for_an_extension(
-    void **state)
+TEST(a_vote_that_comes_after_the_hold_waits_for_an_extension)
 {
     ilk__vote_command command;
 
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -211,9 +202,8 @@ static void a_vote_that_comes_after_the_hold_waits_for_an_extension(
     assert_false(ilk__votes_next(&votes, now, &command));
 }
 
-static void what_was_sent_before_an_extension_is_no_answer_to_it(void **state)
+TEST(what_was_sent_before_an_extension_is_no_answer_to_it)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     for (size_t i = 0; i < 3; i++)
@@ -254,9 +244,8 @@ static ilk__decision take_one_again(int64_t at)
     return decide();
 }
 
-static void a_node_that_is_taken_again_in_time_counts(void **state)
+TEST(a_node_that_is_taken_again_in_time_counts)
 {
-    (void)state;
     assert_int_equal(take_one_again(1000 + LEFT_MS - 1), ILK__DECISION_HELD);
     now += 10; /* behind the end of the hold that was extended */
     assert_int_equal(decide(), ILK__DECISION_HELD);
@@ -265,16 +254,14 @@ static void a_node_that_is_taken_again_in_time_counts(void **state)
 }
 
 /* Another client may have held between the end of the hold and the grant. */
-static void a_node_that_is_taken_again_too_late_does_not(void **state)
+TEST(a_node_that_is_taken_again_too_late_does_not)
 {
-    (void)state;
     assert_int_equal(take_one_again(1000 + LEFT_MS), ILK__DECISION_OVER);
 }
 
 /* Nobody but an operator takes the votes of a majority at once. */
-static void a_majority_that_has_lost_its_votes_is_not_taken_again(void **state)
+TEST(a_majority_that_has_lost_its_votes_is_not_taken_again)
 {
-    (void)state;
     hold(3);
     ilk__votes_extend(&votes);
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
@@ -284,9 +271,8 @@ static void a_majority_that_has_lost_its_votes_is_not_taken_again(void **state)
     assert_int_equal(decide(), ILK__DECISION_LOST);
 }
 
-static void another_grant_takes_no_part_in_it_either(void **state)
+TEST(another_grant_takes_no_part_in_it_either)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -298,9 +284,8 @@ static void another_grant_takes_no_part_in_it_either(void **state)
     assert_int_equal(decide(), ILK__DECISION_AGAIN);
 }
 
-static void too_few_confirmations_give_all_back(void **state)
+TEST(too_few_confirmations_give_all_back)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -314,9 +299,8 @@ static void too_few_confirmations_give_all_back(void **state)
     assert_int_equal(decide(), ILK__DECISION_AGAIN);
 }
 
-static void an_end_of_the_lease_while_confirming_gives_all_back(void **state)
+TEST(an_end_of_the_lease_while_confirming_gives_all_back)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -329,9 +313,8 @@ static void an_end_of_the_lease_while_confirming_gives_all_back(void **state)
     assert_int_equal(decide(), ILK__DECISION_AGAIN);
 }
 
-static void trying_once_ends_as_soon_as_a_majority_is_impossible(void **state)
+TEST(trying_once_ends_as_soon_as_a_majority_is_impossible)
 {
-    (void)state;
     begin(4, 0);
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 4);
     reply(0, ILK__CODE_HELD, 7);
@@ -342,9 +325,8 @@ static void trying_once_ends_as_soon_as_a_majority_is_impossible(void **state)
     assert_int_equal(decide(), ILK__DECISION_BUSY);
 }
 
-static void half_of_an_even_number_is_no_majority(void **state)
+TEST(half_of_an_even_number_is_no_majority)
 {
-    (void)state;
     begin(4, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -354,9 +336,8 @@ static void half_of_an_even_number_is_no_majority(void **state)
     assert_int_equal(votes.phase, ILK__VOTES_COLLECTS);
 }
 
-static void too_few_nodes_are_no_quorum_until_one_returns(void **state)
+TEST(too_few_nodes_are_no_quorum_until_one_returns)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     ilk__votes_silent(&votes, 0);
@@ -370,9 +351,8 @@ static void too_few_nodes_are_no_quorum_until_one_returns(void **state)
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 1);
 }
 
-static void a_grant_by_message_counts_from_when_it_began(void **state)
+TEST(a_grant_by_message_counts_from_when_it_began)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     for (size_t i = 0; i < 3; i++)
@@ -400,9 +380,8 @@ static void have_one_of_three(void)
     assert_int_equal(decide(), ILK__DECISION_NONE);
 }
 
-static void too_few_votes_are_yielded_after_a_while(void **state)
+TEST(too_few_votes_are_yielded_after_a_while)
 {
-    (void)state;
     have_one_of_three();
     now += ILK__YIELD_FIRST_MS - 1;
     assert_int_equal(send_all(ILK__SCRIPT_NONE), 0);
@@ -417,11 +396,10 @@ static void too_few_votes_are_yielded_after_a_while(void **state)
     assert_int_equal(votes.nodes[0].state, ILK__VOTE_WAITS);
 }
 
-static void a_vote_that_is_kept_is_yielded_more_and_more_rarely(void **state)
+TEST(a_vote_that_is_kept_is_yielded_more_and_more_rarely)
 {
     int64_t last = 0, pause = 0;
 
-    (void)state;
     have_one_of_three();
     for (int i = 0; i < 10; i++) {
         int64_t at = ilk__votes_wake_at(&votes, now);
@@ -437,9 +415,8 @@ static void a_vote_that_is_kept_is_yielded_more_and_more_rarely(void **state)
     assert_int_equal(pause, ILK__YIELD_MOST_MS);
 }
 
-static void a_yield_without_a_reply_takes_the_vote(void **state)
+TEST(a_yield_without_a_reply_takes_the_vote)
 {
-    (void)state;
     have_one_of_three();
     now += ILK__YIELD_FIRST_MS;
     send_all(ILK__SCRIPT_QUORUM_YIELD);
@@ -452,9 +429,8 @@ static void a_yield_without_a_reply_takes_the_vote(void **state)
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 1);
 }
 
-static void who_tries_once_yields_nothing(void **state)
+TEST(who_tries_once_yields_nothing)
 {
-    (void)state;
     begin(3, 0);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     reply(0, ILK__CODE_HELD, 7);
@@ -465,9 +441,8 @@ static void who_tries_once_yields_nothing(void **state)
 
 /* ---- a hold --------------------------------------------------------------- */
 
-static void a_hold_lasts_as_long_as_the_shortest_of_its_majority(void **state)
+TEST(a_hold_lasts_as_long_as_the_shortest_of_its_majority)
 {
-    (void)state;
     hold(5);
     votes.nodes[0].until = 5000;
     votes.nodes[1].until = 4000;
@@ -482,11 +457,10 @@ static void a_hold_lasts_as_long_as_the_shortest_of_its_majority(void **state)
     assert_int_equal(decide(), ILK__DECISION_OVER);
 }
 
-static void an_extension_takes_a_lost_node_again_with_the_mark(void **state)
+TEST(an_extension_takes_a_lost_node_again_with_the_mark)
 {
     ilk__vote_command command;
 
-    (void)state;
     hold(3);
     ilk__votes_extend(&votes);
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
@@ -511,9 +485,8 @@ static void an_extension_takes_a_lost_node_again_with_the_mark(void **state)
     assert_int_equal(command.fence, 102);
 }
 
-static void silence_is_no_loss(void **state)
+TEST(silence_is_no_loss)
 {
-    (void)state;
     hold(3);
     ilk__votes_extend(&votes);
     send_all(ILK__SCRIPT_QUORUM_CONFIRM);
@@ -531,9 +504,8 @@ static void silence_is_no_loss(void **state)
     assert_int_equal(decide(), ILK__DECISION_HELD);
 }
 
-static void nodes_that_may_not_vote_are_no_loss(void **state)
+TEST(nodes_that_may_not_vote_are_no_loss)
 {
-    (void)state;
     hold(3);
     ilk__votes_extend(&votes);
     send_all(ILK__SCRIPT_QUORUM_CONFIRM);
@@ -542,17 +514,15 @@ static void nodes_that_may_not_vote_are_no_loss(void **state)
     assert_int_equal(decide(), ILK__DECISION_NOQUORUM);
 }
 
-static void a_reply_that_nobody_waits_for_is_ignored(void **state)
+TEST(a_reply_that_nobody_waits_for_is_ignored)
 {
-    (void)state;
     hold(3);
     reply(0, ILK__CODE_LOST, 0);
     assert_int_equal(decide(), ILK__DECISION_HELD);
 }
 
-static void a_lease_counts_from_before_the_asking(void **state)
+TEST(a_lease_counts_from_before_the_asking)
 {
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     now += 700;
@@ -560,12 +530,11 @@ static void a_lease_counts_from_before_the_asking(void **state)
     assert_int_equal(votes.nodes[0].until, 1000 + LEFT_MS);
 }
 
-static void a_lease_out_of_range_is_cut(void **state)
+TEST(a_lease_out_of_range_is_cut)
 {
     ilk__vote_reply one = {
         .code = ILK__CODE_HELD, .lease_ms = INT64_MAX, .fence = 1};
 
-    (void)state;
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
     ilk__votes_reply(&votes, 0, &one);
@@ -913,30 +882,27 @@ static void play(size_t count, uint64_t which, int lapses)
     assert_true(all_served());
 }
 
-static void hostile_orders_serve_everybody_one_at_a_time(void **state)
+TEST(hostile_orders_serve_everybody_one_at_a_time)
 {
-    (void)state;
     for (uint64_t i = 0; i < 300; i++)
         for (size_t count = 3; count <= 5; count++)
             play(count, i * 3 + count, 0);
     assert_true(held_at_once > 0);
 }
 
-static void hostile_orders_with_ends_of_leases(void **state)
+TEST(hostile_orders_with_ends_of_leases)
 {
-    (void)state;
     for (uint64_t i = 0; i < 300; i++)
         for (size_t count = 3; count <= 5; count++)
             play(count, i * 3 + count, 1);
 }
 
 /* A round that leaves leases as they are finds less left of them, later. */
-static void a_round_that_keeps_leases_ends_none_early(void **state)
+TEST(a_round_that_keeps_leases_ends_none_early)
 {
     const ilk__vote_reply left = {.code = ILK__CODE_HELD, .lease_ms = 4000};
     int64_t until;
 
-    (void)state;
     hold(3);
     until = ilk__votes_until(&votes);
     now += 5000;
@@ -958,9 +924,8 @@ static void a_round_that_keeps_leases_ends_none_early(void **state)
 }
 
 /* A node that was wiped says nothing about the vote, also when it is left for it. */
-static void a_node_that_refused_and_left_has_denied_nothing(void **state)
+TEST(a_node_that_refused_and_left_has_denied_nothing)
 {
-    (void)state;
     hold(3);
     ilk__votes_extend(&votes);
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
@@ -975,9 +940,8 @@ static void a_node_that_refused_and_left_has_denied_nothing(void **state)
 }
 
 /* A confirmation without a reply may have shortened the lease at its node. */
-static void a_round_that_shortens_is_counted_from_its_sending(void **state)
+TEST(a_round_that_shortens_is_counted_from_its_sending)
 {
-    (void)state;
     hold(3);
     votes.shortest_ms = 1000;
     ilk__votes_extend(&votes);
@@ -991,59 +955,13 @@ static void a_round_that_shortens_is_counted_from_its_sending(void **state)
     assert_int_equal(decide(), ILK__DECISION_OVER);
 }
 
-static void the_nth_greatest_of_some_numbers(void **state)
+TEST(the_nth_greatest_of_some_numbers)
 {
     int64_t numbers[] = {3, 9, 1, 9, 4};
 
-    (void)state;
     assert_int_equal(ilk__nth_greatest(numbers, 5, 1), 9);
     assert_int_equal(ilk__nth_greatest(numbers, 5, 3), 4);
     assert_int_equal(ilk__nth_greatest(numbers, 5, 5), 1);
     assert_int_equal(ilk__nth_greatest(numbers, 2, 3), 0);
     assert_int_equal(ilk__nth_greatest(numbers, 0, 1), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_majority_holds_with_the_greatest_fence),
-        cmocka_unit_test(a_majority_that_gives_one_fence_holds_at_once),
-        cmocka_unit_test(votes_with_different_fences_are_confirmed),
-        cmocka_unit_test(after_a_yield_votes_are_confirmed),
-        cmocka_unit_test(only_the_first_command_to_a_node_reserves),
-        cmocka_unit_test(a_grant_by_message_is_not_reserved),
-        cmocka_unit_test(a_late_vote_takes_no_part_in_the_confirmation),
-        cmocka_unit_test(
-            a_vote_that_comes_after_the_hold_waits_for_an_extension),
-        cmocka_unit_test(what_was_sent_before_an_extension_is_no_answer_to_it),
-        cmocka_unit_test(a_node_that_is_taken_again_in_time_counts),
-        cmocka_unit_test(a_node_that_is_taken_again_too_late_does_not),
-        cmocka_unit_test(a_majority_that_has_lost_its_votes_is_not_taken_again),
-        cmocka_unit_test(another_grant_takes_no_part_in_it_either),
-        cmocka_unit_test(too_few_confirmations_give_all_back),
-        cmocka_unit_test(an_end_of_the_lease_while_confirming_gives_all_back),
-        cmocka_unit_test(trying_once_ends_as_soon_as_a_majority_is_impossible),
-        cmocka_unit_test(half_of_an_even_number_is_no_majority),
-        cmocka_unit_test(too_few_nodes_are_no_quorum_until_one_returns),
-        cmocka_unit_test(a_grant_by_message_counts_from_when_it_began),
-        cmocka_unit_test(too_few_votes_are_yielded_after_a_while),
-        cmocka_unit_test(a_vote_that_is_kept_is_yielded_more_and_more_rarely),
-        cmocka_unit_test(a_yield_without_a_reply_takes_the_vote),
-        cmocka_unit_test(who_tries_once_yields_nothing),
-        cmocka_unit_test(a_hold_lasts_as_long_as_the_shortest_of_its_majority),
-        cmocka_unit_test(an_extension_takes_a_lost_node_again_with_the_mark),
-        cmocka_unit_test(silence_is_no_loss),
-        cmocka_unit_test(nodes_that_may_not_vote_are_no_loss),
-        cmocka_unit_test(a_reply_that_nobody_waits_for_is_ignored),
-        cmocka_unit_test(a_lease_counts_from_before_the_asking),
-        cmocka_unit_test(a_lease_out_of_range_is_cut),
-        cmocka_unit_test(a_round_that_keeps_leases_ends_none_early),
-        cmocka_unit_test(a_node_that_refused_and_left_has_denied_nothing),
-        cmocka_unit_test(a_round_that_shortens_is_counted_from_its_sending),
-        cmocka_unit_test(the_nth_greatest_of_some_numbers),
-        cmocka_unit_test(hostile_orders_serve_everybody_one_at_a_time),
-        cmocka_unit_test(hostile_orders_with_ends_of_leases),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,23 +7,27 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_EACH(server_flush, NULL);
+
 #define STR(text) text, strlen(text)
 
 static ilk_client *client; /* through the proxy */
 
-static int setup(void **state)
+static int setup(void)
 {
-    if (proxy_setup(state) != 0)
+    if (proxy_setup() != 0)
         return -1;
     client = open_client_at(between.url);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_client_free(client);
-    return proxy_teardown(state);
+    return proxy_teardown();
 }
+
+AROUND_ALL(setup, teardown);
 
 /* The i-th item is this text. */
 static void assert_item(const char *expected, const ilk_items *items, size_t i)
@@ -60,9 +64,8 @@ static void push(const char *value, int end, int64_t expected)
 
 /* ---- what they do ------------------------------------------------------- */
 
-static void lists_have_two_ends(void **state)
+TEST(lists_have_two_ends)
 {
-    (void)state;
     push("a", ILK_RECIPES_HEAD, 1);
     push("b", ILK_RECIPES_HEAD, 2);
     push("c", ILK_RECIPES_TAIL, 3);
@@ -91,13 +94,12 @@ static ilk_status unpark(const ilk_items *items, ilk_error *err)
                               STR(ilk_items_data(items, 1, NULL)), err);
 }
 
-static void a_late_unpark_leaves_the_next_delivery_alone(void **state)
+TEST(a_late_unpark_leaves_the_next_delivery_alone)
 {
     ilk_items *late, *next;
     ilk_error err = {0};
     int64_t moved = 0;
 
-    (void)state;
     push("a", ILK_RECIPES_HEAD, 1);
     late = park();
     assert_status(
@@ -118,13 +120,12 @@ static ilk_status take_permit(ilk_items **out, ilk_error *err)
     return ilk_recipes_permit(out, client, "s", 1, 1, 10000, err);
 }
 
-static void permits_end_at_the_limit(void **state)
+TEST(permits_end_at_the_limit)
 {
     ilk_items *mine = NULL, *more = NULL;
     ilk_error err = {0};
     const char *id;
 
-    (void)state;
     assert_status(ILK_OK, take_permit(&mine, &err));
     id = ilk_items_data(mine, 0, NULL);
     assert_int_equal(36, strlen(id));
@@ -151,11 +152,10 @@ static int64_t lead(ilk_client *who, int64_t selector)
     return selector;
 }
 
-static void one_client_is_the_master(void **state)
+TEST(one_client_is_the_master)
 {
     ilk_client *other = open_client();
 
-    (void)state;
     assert_int_equal(1, lead(client, 0));
     assert_int_equal(0, lead(other, 0));
     assert_int_equal(2, lead(client, 1));
@@ -179,9 +179,8 @@ static void assert_lost(void)
     assert_int_equal(1, proxy_struck(&between));
 }
 
-static void a_lost_reply_pushes_and_pops_once(void **state)
+TEST(a_lost_reply_pushes_and_pops_once)
 {
-    (void)state;
     push("warm", ILK_RECIPES_HEAD, 1);
     assert_pops("warm", ILK_RECIPES_HEAD);
     lose_the_next_reply();
@@ -194,12 +193,11 @@ static void a_lost_reply_pushes_and_pops_once(void **state)
     assert_string_equal("a", fixture_command(&fx, "LRANGE q 0 -1"));
 }
 
-static void a_lost_reply_parks_and_unparks_once(void **state)
+TEST(a_lost_reply_parks_and_unparks_once)
 {
     ilk_items *items;
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 1; i <= 3; i++)
         push("same", ILK_RECIPES_HEAD, i);
     ilk_items_free(park());
@@ -214,13 +212,12 @@ static void a_lost_reply_parks_and_unparks_once(void **state)
     ilk_items_free(items);
 }
 
-static void a_lost_reply_takes_due_tasks_once(void **state)
+TEST(a_lost_reply_takes_due_tasks_once)
 {
     ilk_items *items = NULL;
     ilk_error err = {0};
     int more = 0;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_recipes_delay(client, "z", 1, -5, "old", 3, &err));
     assert_status(ILK_OK, ilk_recipes_due(&items, &more, client, "z", 1, &err));
@@ -235,12 +232,11 @@ static void a_lost_reply_takes_due_tasks_once(void **state)
     ilk_items_free(items);
 }
 
-static void a_lost_reply_keeps_permit_and_mastership(void **state)
+TEST(a_lost_reply_keeps_permit_and_mastership)
 {
     ilk_items *mine = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_recipes_permit(&mine, client, "w", 1, 1, 1000, &err));
     ilk_items_free(mine);
@@ -261,7 +257,7 @@ static void a_lost_reply_keeps_permit_and_mastership(void **state)
 
 /* ---- what is refused ---------------------------------------------------- */
 
-static void arguments_without_sense_are_refused(void **state)
+TEST(arguments_without_sense_are_refused)
 {
     static char large[ILK_RECIPES_VALUE_MAX + 1];
     char key[513];
@@ -269,7 +265,6 @@ static void arguments_without_sense_are_refused(void **state)
     int64_t n = 0;
     ilk_error err = {0};
 
-    (void)state;
     memset(key, 'k', sizeof key);
 #define REFUSED(call) assert_status(ILK_EINVAL, call)
     REFUSED(ilk_recipes_push(NULL, NULL, "q", 1, 0, "x", 1, &err));
@@ -304,12 +299,11 @@ static void arguments_without_sense_are_refused(void **state)
                                            large, sizeof large - 1, &err));
 }
 
-static void wrong_types_and_long_values_of_others_are_told(void **state)
+TEST(wrong_types_and_long_values_of_others_are_told)
 {
     ilk_items *out = NULL;
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "SET q x");
     assert_status(ILK_ETYPE, ilk_recipes_pop(&out, client, "q", 1, 0, &err));
     fixture_command(&fx, "DEL q");
@@ -322,11 +316,10 @@ static void wrong_types_and_long_values_of_others_are_told(void **state)
     assert_int_equal(1, fixture_int(&fx, "LLEN q"));
 }
 
-static void a_forked_child_is_refused_and_may_reopen(void **state)
+TEST(a_forked_child_is_refused_and_may_reopen)
 {
     pid_t pid;
 
-    (void)state;
     assert_int_equal(1, lead(client, 0));
     pid = fork_now();
     if (pid == 0) {
@@ -342,24 +335,4 @@ static void a_forked_child_is_refused_and_may_reopen(void **state)
     }
     assert_ends_well(pid);
     assert_int_equal(2, lead(client, 1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define RECIPE(name) cmocka_unit_test_setup(name, server_flush)
-        RECIPE(lists_have_two_ends),
-        RECIPE(a_late_unpark_leaves_the_next_delivery_alone),
-        RECIPE(permits_end_at_the_limit),
-        RECIPE(one_client_is_the_master),
-        RECIPE(a_lost_reply_pushes_and_pops_once),
-        RECIPE(a_lost_reply_parks_and_unparks_once),
-        RECIPE(a_lost_reply_takes_due_tasks_once),
-        RECIPE(a_lost_reply_keeps_permit_and_mastership),
-        RECIPE(arguments_without_sense_are_refused),
-        RECIPE(wrong_types_and_long_values_of_others_are_told),
-        RECIPE(a_forked_child_is_refused_and_may_reopen),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

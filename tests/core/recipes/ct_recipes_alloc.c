@@ -135,9 +135,8 @@ static int play(const scene *s, long n)
     return made >= n;
 }
 
-static void recipes_survive_without_memory(void **state)
+TEST(recipes_survive_without_memory)
 {
-    (void)state;
     assert_int_equal(0, fixture_start(&fx, NULL));
     client = open_client();
     for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
@@ -145,13 +144,4 @@ static void recipes_survive_without_memory(void **state)
             assert_true(n < 2000);
     ilk_client_free(client);
     assert_int_equal(0, fixture_stop(&fx));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recipes_survive_without_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_client *client;
 static ilk_consumer *consumer; /* of "high" and "low" */
 
@@ -26,22 +28,22 @@ static ilk_consumer *open_consumer(ilk_client *of)
     return made;
 }
 
-static int begin(void **state)
+static int begin(void)
 {
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     client = open_client();
     consumer = open_consumer(client);
     return 0;
 }
 
-static int end(void **state)
+static int end(void)
 {
-    (void)state;
     ilk_consumer_free(consumer);
     ilk_client_free(client);
     return 0;
 }
+
+AROUND_EACH(begin, end);
 
 static void assert_takes(ilk_consumer *by, const char *queue,
                          const char *message, int64_t timeout_ms)
@@ -105,12 +107,11 @@ static void start_later(later *self, void (*act)(void))
 
 /* ---- taking and settling ------------------------------------------------ */
 
-static void urgent_lists_come_first_and_messages_are_settled(void **state)
+TEST(urgent_lists_come_first_and_messages_are_settled)
 {
     ilk_items *items = NULL;
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "RPUSH low 1 2");
     fixture_command(&fx, "RPUSH high 3");
     assert_takes(consumer, "high", "3", 0);
@@ -130,14 +131,13 @@ static void urgent_lists_come_first_and_messages_are_settled(void **state)
     assert_int_equal(0, fixture_int(&fx, "EXISTS ilk:recipes:consumers:{low}"));
 }
 
-static void nothing_in_time_is_told(void **state)
+TEST(nothing_in_time_is_told)
 {
     ilk_consumer *none = NULL;
     ilk_items *items = NULL;
     ilk_error err = {0};
     int64_t began = fixture_now_ms();
 
-    (void)state;
     assert_status(ILK_EBUSY, ilk_consumer_pop(&items, consumer, 0, &err));
     assert_status(ILK_ETIMEOUT, ilk_consumer_pop(&items, consumer, 200, &err));
     assert_null(items);
@@ -158,12 +158,11 @@ static void push_low(void)
 }
 
 /* Some other kind of program pushes, and tells nobody. */
-static void a_push_of_others_wakes_it(void **state)
+TEST(a_push_of_others_wakes_it)
 {
     int64_t began = fixture_now_ms();
     later other;
 
-    (void)state;
     start_later(&other, push_low);
     assert_takes(consumer, "low", "late", 10000);
     pthread_join(other.thread, NULL);
@@ -177,11 +176,10 @@ static void cut_and_push(void)
     fixture_command(&fx, "RPUSH low late");
 }
 
-static void a_broken_connection_loses_nothing(void **state)
+TEST(a_broken_connection_loses_nothing)
 {
     later other;
 
-    (void)state;
     start_later(&other, cut_and_push);
     assert_takes(consumer, "low", "late", 10000);
     pthread_join(other.thread, NULL);
@@ -199,11 +197,10 @@ static void demote_and_push(void)
     push_low();
 }
 
-static void a_server_that_was_a_replica_meanwhile_goes_on(void **state)
+TEST(a_server_that_was_a_replica_meanwhile_goes_on)
 {
     later other;
 
-    (void)state;
     start_later(&other, demote_and_push);
     assert_takes(consumer, "low", "late", 10000);
     pthread_join(other.thread, NULL);
@@ -211,13 +208,12 @@ static void a_server_that_was_a_replica_meanwhile_goes_on(void **state)
 }
 
 /* The server moved it, and the answer went nowhere. */
-static void what_was_moved_unheard_is_taken_next(void **state)
+TEST(what_was_moved_unheard_is_taken_next)
 {
     char keys[256];
     ilk_items *items = NULL;
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "RPUSH low 1 2");
     assert_takes(consumer, "low", "1", 0);
     snprintf(keys, sizeof keys, "%s",
@@ -248,13 +244,12 @@ static void close_client(void)
 }
 
 /* A message that comes then would go to a consumer that nobody knows. */
-static void nothing_blocks_for_a_consumer_that_has_left(void **state)
+TEST(nothing_blocks_for_a_consumer_that_has_left)
 {
     later other;
     ilk_items *items = NULL;
     ilk_error err = {0};
 
-    (void)state;
     start_later(&other, interrupt);
     assert_status(ILK_EINTR, ilk_consumer_pop(&items, consumer, -1, &err));
     pthread_join(other.thread, NULL);
@@ -262,14 +257,13 @@ static void nothing_blocks_for_a_consumer_that_has_left(void **state)
     assert_null(strstr(fixture_command(&fx, "CLIENT LIST"), "cmd=blmove"));
 }
 
-static void signals_interrupts_and_close_end_it(void **state)
+TEST(signals_interrupts_and_close_end_it)
 {
     struct sigaction action = {.sa_handler = on_signal}, old;
     ilk_items *items = NULL;
     ilk_error err = {0};
     later other;
 
-    (void)state;
     sigaction(SIGUSR1, &action, &old);
     start_later(&other, NULL);
     assert_status(ILK_EINTR, ilk_consumer_pop(&items, consumer, -1, &err));
@@ -326,13 +320,12 @@ static void let_it_be_late(void)
                  "0", (char *)NULL);
 }
 
-static void a_killed_ones_message_goes_to_others(void **state)
+TEST(a_killed_ones_message_goes_to_others)
 {
     ilk_items *items = NULL;
     ilk_error err = {0};
     pid_t taker;
 
-    (void)state;
     fixture_command(&fx, "RPUSH low 1");
     taker = start_taker();
     let_it_be_late();
@@ -347,11 +340,10 @@ static void a_killed_ones_message_goes_to_others(void **state)
     settle(consumer, ILK_RECIPES_DONE, ILK_OK);
 }
 
-static void one_taken_for_dead_is_told(void **state)
+TEST(one_taken_for_dead_is_told)
 {
     char keys[256];
 
-    (void)state;
     fixture_command(&fx, "RPUSH low 1");
     assert_takes(consumer, "low", "1", 0);
     snprintf(keys, sizeof keys, "%s",
@@ -378,8 +370,7 @@ static void *pop_for_ever(void *context)
 }
 
 /* The server takes no connection more, so there is none to block on. */
-static void without_a_connection_to_block_on_it_pauses_and_can_be_stopped(
-    void **state)
+TEST(without_a_connection_to_block_on_it_pauses_and_can_be_stopped)
 {
     ilk_items *items = NULL;
     ilk_error err = {0};
@@ -387,7 +378,6 @@ static void without_a_connection_to_block_on_it_pauses_and_can_be_stopped(
     pthread_t thread;
     void *status;
 
-    (void)state;
     assert_status(ILK_EBUSY, ilk_consumer_pop(&items, consumer, 0, &err));
     await_text("CLIENT LIST TYPE pubsub", "interlock-");
     fixture_command(&fx, "CONFIG SET maxclients %d",
@@ -402,24 +392,4 @@ static void without_a_connection_to_block_on_it_pauses_and_can_be_stopped(
     assert_int_equal(0, pthread_join(thread, &status));
     assert_int_equal(ILK_ECANCELLED, (ilk_status)(intptr_t)status);
     fixture_command(&fx, "CONFIG SET maxclients 1000");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define CONSUMER(name) cmocka_unit_test_setup_teardown(name, begin, end)
-        CONSUMER(urgent_lists_come_first_and_messages_are_settled),
-        CONSUMER(without_a_connection_to_block_on_it_pauses_and_can_be_stopped),
-        CONSUMER(nothing_in_time_is_told),
-        CONSUMER(a_push_of_others_wakes_it),
-        CONSUMER(a_broken_connection_loses_nothing),
-        CONSUMER(a_server_that_was_a_replica_meanwhile_goes_on),
-        CONSUMER(what_was_moved_unheard_is_taken_next),
-        CONSUMER(nothing_blocks_for_a_consumer_that_has_left),
-        CONSUMER(signals_interrupts_and_close_end_it),
-        CONSUMER(a_killed_ones_message_goes_to_others),
-        CONSUMER(one_taken_for_dead_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_listener *open_listener(const char *channel, const char *id)
 {
     ilk_listener *made = NULL;
@@ -34,13 +36,12 @@ static void assert_silent(ilk_listener *by)
     assert_null(items);
 }
 
-static void a_listener_hears_between_its_waits_and_after_a_break(void **state)
+TEST(a_listener_hears_between_its_waits_and_after_a_break)
 {
     ilk_listener *listener = open_listener("ch", NULL);
     ilk_items *items = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_silent(listener);
     assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 1"));
     assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 2"));
@@ -65,11 +66,10 @@ static int64_t signal_one(void)
     return heard;
 }
 
-static void one_waiter_is_signalled_once_until_it_waits_again(void **state)
+TEST(one_waiter_is_signalled_once_until_it_waits_again)
 {
     ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
 
-    (void)state;
     assert_int_equal(0, signal_one());
     assert_silent(a);
     assert_int_equal(1, signal_one());
@@ -87,13 +87,12 @@ static void one_waiter_is_signalled_once_until_it_waits_again(void **state)
 }
 
 /* Signallers of another kind choose a waiter that has its message already. */
-static void what_comes_behind_the_message_is_passed_on(void **state)
+TEST(what_comes_behind_the_message_is_passed_on)
 {
     ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
     ilk_error err = {0};
     int64_t lost = -1;
 
-    (void)state;
     assert_silent(a);
     assert_silent(b);
     for (int i = 1; i <= 3; i++)
@@ -109,14 +108,13 @@ static void what_comes_behind_the_message_is_passed_on(void **state)
 }
 
 /* A wait that times out while its signal is on the way. */
-static void what_came_at_the_last_moment_can_be_taken(void **state)
+TEST(what_came_at_the_last_moment_can_be_taken)
 {
     ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
     ilk_items *items = NULL;
     ilk_error err = {0};
     int64_t lost = -1;
 
-    (void)state;
     assert_silent(a);
     assert_silent(b);
     assert_int_equal(1, fixture_int(&fx, "PUBLISH j:a 1"));
@@ -133,14 +131,13 @@ static void what_came_at_the_last_moment_can_be_taken(void **state)
     ilk_listener_free(b);
 }
 
-static void arguments_without_sense_are_refused(void **state)
+TEST(arguments_without_sense_are_refused)
 {
     char name[513];
     ilk_listener *made = NULL;
     ilk_items *items = NULL;
     ilk_error err = {0};
 
-    (void)state;
     memset(name, 'n', sizeof name);
 #define REFUSED(call) assert_status(ILK_EINVAL, call)
     REFUSED(ilk_listener_open(NULL, client, "c", 1, NULL, 0, &err));
@@ -158,17 +155,4 @@ static void arguments_without_sense_are_refused(void **state)
     assert_status(ILK_OK, ilk_listener_leave(NULL, NULL, made, 0, &err));
     ilk_listener_free(made);
     ilk_listener_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_listener_hears_between_its_waits_and_after_a_break),
-        cmocka_unit_test(one_waiter_is_signalled_once_until_it_waits_again),
-        cmocka_unit_test(what_comes_behind_the_message_is_passed_on),
-        cmocka_unit_test(what_came_at_the_last_moment_can_be_taken),
-        cmocka_unit_test(arguments_without_sense_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

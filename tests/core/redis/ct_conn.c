@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_error err;
 static ilk__conn *conn;
 
@@ -35,13 +37,14 @@ static ilk_status open_tcp(const char *login, const char *rest)
     return open_url(url);
 }
 
-static int hang_up(void **state)
+static int hang_up(void)
 {
-    (void)state;
     ilk__conn_close(conn);
     conn = NULL;
     return 0;
 }
+
+AROUND_EACH(NULL, hang_up);
 
 /* One command as it stands, and its reply. */
 static ilk__reply *ask(const char *command)
@@ -89,9 +92,8 @@ static void assert_refused(ilk_status status, ilk_status expected,
     assert_null(strstr(err.msg, "sesame"));
 }
 
-static void resp3_by_tcp(void **state)
+TEST(resp3_by_tcp)
 {
-    (void)state;
     assert_int_equal(open_tcp("", ""), ILK_OK);
     assert_int_equal(ilk__conn_protocol(conn), 3);
     assert_known_as(" name=ilk:test ");
@@ -99,18 +101,16 @@ static void resp3_by_tcp(void **state)
     assert_known_as(" resp=3");
 }
 
-static void a_name_is_looked_up(void **state)
+TEST(a_name_is_looked_up)
 {
     char url[64];
 
-    (void)state;
     snprintf(url, sizeof url, "redis://localhost:%d", fx.port);
     assert_int_equal(open_url(url), ILK_OK);
 }
 
-static void resp2_when_asked_for(void **state)
+TEST(resp2_when_asked_for)
 {
-    (void)state;
     assert_int_equal(open_tcp("", "/3?protocol=2"), ILK_OK);
     assert_int_equal(ilk__conn_protocol(conn), 2);
     assert_known_as(" name=ilk:test ");
@@ -118,26 +118,23 @@ static void resp2_when_asked_for(void **state)
     assert_known_as(" resp=2");
 }
 
-static void by_unix_socket_with_a_database(void **state)
+TEST(by_unix_socket_with_a_database)
 {
     char url[256];
 
-    (void)state;
     snprintf(url, sizeof url, "%s?db=5", fx.unix_url);
     assert_int_equal(open_url(url), ILK_OK);
     assert_known_as(" db=5 ");
     assert_known_as(" resp=3");
 }
 
-static void a_database_out_of_range_is_refused(void **state)
+TEST(a_database_out_of_range_is_refused)
 {
-    (void)state;
     assert_refused(open_tcp("", "/99"), ILK_ESERVER, "out of range");
 }
 
-static void users_log_in_with_their_passwords(void **state)
+TEST(users_log_in_with_their_passwords)
 {
-    (void)state;
     fixture_call(&fx, "ACL", "SETUSER", "ada", "on", ">open sesame!", "~*",
                  "&*", "+@all", "-client", (char *)NULL);
     for (int protocol = 2; protocol <= 3; protocol++) {
@@ -146,18 +143,17 @@ static void users_log_in_with_their_passwords(void **state)
         snprintf(rest, sizeof rest, "/1?protocol=%d", protocol);
         assert_int_equal(open_tcp("ada:open%20sesame!@", rest), ILK_OK);
         ilk__reply_free(ask("PING\r\n"));
-        hang_up(state);
+        hang_up();
         assert_refused(open_tcp("ada:sesame@", rest), ILK_EAUTH, "WRONGPASS");
         assert_refused(open_tcp("bob:sesame@", rest), ILK_EAUTH, "WRONGPASS");
     }
     fixture_command(&fx, "ACL DELUSER ada");
 }
 
-static void a_right_that_is_missing_is_named(void **state)
+TEST(a_right_that_is_missing_is_named)
 {
     ilk__reply *reply;
 
-    (void)state;
     fixture_command(&fx, "ACL SETUSER eve on >sesame ~a* +get +client +select");
     assert_int_equal(open_tcp("eve:sesame@", "/1"), ILK_OK);
     reply = ask("SET a 1\r\n");
@@ -172,7 +168,7 @@ static void a_right_that_is_missing_is_named(void **state)
 }
 
 /* The wrapping of errors in scripts as this very server does it. */
-static void errors_in_scripts_are_seen_through(void **state)
+TEST(errors_in_scripts_are_seen_through)
 {
     static const struct {
         const char *command;
@@ -186,7 +182,6 @@ static void errors_in_scripts_are_seen_through(void **state)
         {"EVALSHA ffffffffffffffffffffffffffffffffffffffff 0\r\n", ILK_ESERVER},
     };
 
-    (void)state;
     assert_int_equal(open_tcp("", ""), ILK_OK);
     ilk__reply_free(ask("RPUSH list 1\r\n"));
     ilk__reply_free(ask("CONFIG SET maxmemory 1\r\n"));
@@ -200,13 +195,13 @@ static void errors_in_scripts_are_seen_through(void **state)
     ilk__reply_free(ask("CONFIG SET maxmemory 0\r\n"));
 }
 
-static void a_password_is_asked_for(void **state)
+TEST(a_password_is_asked_for)
 {
     fixture_command(&fx, "CONFIG SET requirepass sesame");
     assert_int_equal(open_tcp(":sesame@", ""), ILK_OK);
-    hang_up(state);
+    hang_up();
     assert_int_equal(open_tcp(":sesame@", "?protocol=2"), ILK_OK);
-    hang_up(state);
+    hang_up();
     assert_refused(open_tcp(":sesame2@", ""), ILK_EAUTH, "WRONGPASS");
     assert_refused(open_tcp("", ""), ILK_EAUTH, "NOAUTH");
     assert_refused(open_tcp("", "?protocol=2"), ILK_EAUTH, "NOAUTH");
@@ -214,14 +209,13 @@ static void a_password_is_asked_for(void **state)
     /* And none where the server has none: RESP2's AUTH is then an error. */
     assert_int_equal(open_tcp(":sesame@", ""), ILK_OK);
     ilk__reply_free(ask("CONFIG SET requirepass \"\"\r\n"));
-    hang_up(state);
+    hang_up();
     assert_refused(open_tcp(":sesame@", "?protocol=2"), ILK_EAUTH,
                    "without any password");
 }
 
-static void a_full_server_says_so(void **state)
+TEST(a_full_server_says_so)
 {
-    (void)state;
     fixture_command(&fx, "PING"); /* the fixture's own connection */
     assert_string_equal(fixture_command(&fx, "CONFIG SET maxclients 1"), "OK");
     for (int i = 0; i < 20; i++)
@@ -230,12 +224,11 @@ static void a_full_server_says_so(void **state)
     assert_int_equal(open_tcp("", ""), ILK_OK);
 }
 
-static void a_frozen_server_costs_no_more_than_the_deadline(void **state)
+TEST(a_frozen_server_costs_no_more_than_the_deadline)
 {
     int64_t before, spent;
     ilk__url url;
 
-    (void)state;
     assert_int_equal(ilk__url_parse(&url, fx.tcp_url, &err), ILK_OK);
     fixture_pause(&fx);
     before = fixture_now_ms();
@@ -249,18 +242,17 @@ static void a_frozen_server_costs_no_more_than_the_deadline(void **state)
     assert_in_range(spent, 99, 100 + patience(20));
 }
 
-static void a_server_that_dies_is_told(void **state)
+TEST(a_server_that_dies_is_told)
 {
     struct pollfd pfd = {.events = POLLIN};
     size_t bytes;
 
-    (void)state;
     assert_int_equal(open_tcp("", ""), ILK_OK);
     assert_int_equal(fixture_kill(&fx), 0);
     pfd.fd = ilk__conn_fd(conn);
     assert_int_equal(poll(&pfd, 1, 2000), 1);
     assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_ECONN);
-    hang_up(state);
+    hang_up();
     assert_refused(open_tcp("", ""), ILK_ECONN, "refused");
     assert_int_equal(fixture_restart(&fx), 0);
     assert_int_equal(open_tcp("", ""), ILK_OK);
@@ -273,38 +265,14 @@ static void restart_with(const char *extra)
     assert_int_equal(fixture_start(&fx, extra), 0);
 }
 
-static void a_server_without_hello(void **state)
+TEST(a_server_without_hello)
 {
-    (void)state;
     restart_with("--rename-command HELLO no-such --requirepass sesame");
     assert_int_equal(open_tcp(":sesame@", "/2"), ILK_OK);
     assert_int_equal(ilk__conn_protocol(conn), 2);
     assert_known_as(" name=ilk:test ");
     assert_known_as(" db=2 ");
-    hang_up(state);
+    hang_up();
     assert_refused(open_tcp(":sesame2@", ""), ILK_EAUTH, "WRONGPASS");
     assert_refused(open_tcp("", ""), ILK_EAUTH, "NOAUTH");
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, hang_up)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(resp3_by_tcp),
-        TEST(a_name_is_looked_up),
-        TEST(resp2_when_asked_for),
-        TEST(by_unix_socket_with_a_database),
-        TEST(a_database_out_of_range_is_refused),
-        TEST(users_log_in_with_their_passwords),
-        TEST(a_right_that_is_missing_is_named),
-        TEST(errors_in_scripts_are_seen_through),
-        TEST(a_password_is_asked_for),
-        TEST(a_full_server_says_so),
-        TEST(a_frozen_server_costs_no_more_than_the_deadline),
-        TEST(a_server_that_dies_is_told),
-        TEST(a_server_without_hello),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -11,22 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { THREADS = 16, CALLS = 1000 };
 
-static int open_lane(void **state)
+static int open_lane(void)
 {
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     lane_case_open(fx.unix_url);
     return 0;
 }
 
-static int close_lane(void **state)
+static int close_lane(void)
 {
-    (void)state;
     lane_case_close();
     return 0;
 }
+
+AROUND_EACH(open_lane, close_lane);
 
 /* ---- combining ---------------------------------------------------------- */
 
@@ -64,11 +66,10 @@ static void count_in_threads(void)
     assert_int_equal(wrong_answers, 0);
 }
 
-static void many_threads_share_writes_and_get_their_own_answers(void **state)
+TEST(many_threads_share_writes_and_get_their_own_answers)
 {
     ilk__traffic traffic;
 
-    (void)state;
     count_in_threads();
 
     traffic = lane_case_traffic();
@@ -82,12 +83,11 @@ static void many_threads_share_writes_and_get_their_own_answers(void **state)
 enum { MUCH = 1024 * 1024, ROUNDS = 300, QUICK_MS = 2000 };
 
 /* Small questions beside a large one: each may find the other's write cut. */
-static void a_large_command_and_small_ones_do_not_stall(void **state)
+TEST(a_large_command_and_small_ones_do_not_stall)
 {
     char *much = calloc(1, MUCH);
     int64_t slowest = 0;
 
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         asker large = {.words = "SET much",
                        .much = much,
@@ -109,11 +109,10 @@ static void a_large_command_and_small_ones_do_not_stall(void **state)
     free(much);
 }
 
-static void one_thread_alone_writes_each_command_at_once(void **state)
+TEST(one_thread_alone_writes_each_command_at_once)
 {
     ilk__traffic traffic;
 
-    (void)state;
     for (int i = 0; i < 10; i++)
         assert_string_equal(lane_ask("ECHO hello"), "hello");
 
@@ -122,11 +121,10 @@ static void one_thread_alone_writes_each_command_at_once(void **state)
     assert_int_equal(traffic.writes, 10);
 }
 
-static void what_is_told_runs_before_what_is_asked_next(void **state)
+TEST(what_is_told_runs_before_what_is_asked_next)
 {
     char words[64], expected[16];
 
-    (void)state;
     assert_int_equal(lane_tell("SET key 1"), ILK_ECONN); /* never opens it */
     assert_string_equal(lane_ask("GET key"), "");
 
@@ -138,9 +136,8 @@ static void what_is_told_runs_before_what_is_asked_next(void **state)
     }
 }
 
-static void what_is_told_alone_does_not_pile_up(void **state)
+TEST(what_is_told_alone_does_not_pile_up)
 {
-    (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
 
     for (int i = 0; i < 20000; i++)
@@ -152,13 +149,12 @@ static void what_is_told_alone_does_not_pile_up(void **state)
 
 /* ---- giving up ---------------------------------------------------------- */
 
-static void who_gives_up_leaves_the_others_their_answers(void **state)
+TEST(who_gives_up_leaves_the_others_their_answers)
 {
     asker hasty = {.words = "INCR key", .timeout_ms = 100};
     asker patient = {.words = "INCR key", .timeout_ms = 5000};
     asker late = {.words = "ECHO late", .timeout_ms = 5000};
 
-    (void)state;
     assert_string_equal(lane_ask("INCR key"), "1");
     fixture_pause(&fx);
     asker_start_in_turn(&hasty);
@@ -180,12 +176,11 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     assert_int_equal(lane_case_traffic().connects, 1);
 }
 
-static void a_server_that_is_silent_for_too_long_is_left(void **state)
+TEST(a_server_that_is_silent_for_too_long_is_left)
 {
     asker first = {.words = "PING", .timeout_ms = 5000, .patience_ms = 150};
     asker second = {.words = "PING", .timeout_ms = 5000};
 
-    (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
     fixture_pause(&fx);
     asker_start_in_turn(&first);
@@ -204,12 +199,10 @@ static void a_server_that_is_silent_for_too_long_is_left(void **state)
 
 /* ---- broken and closed -------------------------------------------------- */
 
-static void a_broken_connection_fails_all_and_the_next_call_opens_another(
-    void **state)
+TEST(a_broken_connection_fails_all_and_the_next_call_opens_another)
 {
     asker waiting[8];
 
-    (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
     fixture_pause(&fx);
     for (int i = 0; i < 8; i++) {
@@ -230,12 +223,11 @@ static void a_broken_connection_fails_all_and_the_next_call_opens_another(
     assert_int_equal(lane_case_traffic().connects, 2);
 }
 
-static void tries_to_connect_are_spaced(void **state)
+TEST(tries_to_connect_are_spaced)
 {
     int64_t begin = ilk__now_ms();
     int tries = 0;
 
-    (void)state;
     fixture_kill(&fx);
     while (ilk__now_ms() < begin + 600) {
         assert_string_equal(lane_ask("PING"), "ILK_ECONN");
@@ -246,12 +238,11 @@ static void tries_to_connect_are_spaced(void **state)
     assert_int_equal(fixture_restart(&fx), 0);
 }
 
-static void shutting_ends_calls_for_ever(void **state)
+TEST(shutting_ends_calls_for_ever)
 {
     asker waiting[4];
     int64_t begin;
 
-    (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
     fixture_pause(&fx);
     for (int i = 0; i < 4; i++) {
@@ -272,12 +263,11 @@ static void shutting_ends_calls_for_ever(void **state)
 }
 
 /* The connection is killed again and again under calling threads. */
-static void threads_survive_a_connection_that_keeps_breaking(void **state)
+TEST(threads_survive_a_connection_that_keeps_breaking)
 {
     asker callers[6];
     int answered = 0;
 
-    (void)state;
     for (int round = 0; round < 60; round++) {
         for (int i = 0; i < 6; i++) {
             callers[i] = (asker){.words = "PING", .timeout_ms = 5000};
@@ -318,9 +308,8 @@ ilk_status __wrap_ilk__conn_send(ilk__conn *conn, const void *data, size_t len,
     return ILK_OK;
 }
 
-static void a_connection_that_breaks_during_a_write_is_replaced(void **state)
+TEST(a_connection_that_breaks_during_a_write_is_replaced)
 {
-    (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
 
     breaks_in_a_write = 1;
@@ -328,26 +317,4 @@ static void a_connection_that_breaks_during_a_write_is_replaced(void **state)
 
     assert_string_equal(lane_ask("PING"), "PONG");
     assert_int_equal(lane_case_traffic().connects, 2);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_lane, close_lane)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(many_threads_share_writes_and_get_their_own_answers),
-        TEST(a_large_command_and_small_ones_do_not_stall),
-        TEST(one_thread_alone_writes_each_command_at_once),
-        TEST(what_is_told_runs_before_what_is_asked_next),
-        TEST(what_is_told_alone_does_not_pile_up),
-        TEST(who_gives_up_leaves_the_others_their_answers),
-        TEST(a_server_that_is_silent_for_too_long_is_left),
-        TEST(a_broken_connection_fails_all_and_the_next_call_opens_another),
-        TEST(tries_to_connect_are_spaced),
-        TEST(shutting_ends_calls_for_ever),
-        TEST(threads_survive_a_connection_that_keeps_breaking),
-        TEST(a_connection_that_breaks_during_a_write_is_replaced),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -15,23 +15,23 @@ static certs c;
 static int tls_port;
 static _Atomic int wrong_answers;
 
-static int open_lane(void **state)
+static int open_lane(void)
 {
     char text[256];
 
-    (void)state;
     snprintf(text, sizeof text, "rediss://localhost:%d?ca=%s", tls_port,
              certs_path(&c, "ca.crt"));
     lane_case_open(text);
     return 0;
 }
 
-static int close_lane(void **state)
+static int close_lane(void)
 {
-    (void)state;
     lane_case_close();
     return 0;
 }
+
+AROUND_EACH(open_lane, close_lane);
 
 /* Every other call carries more than a record of TLS holds. */
 static void *count_up(void *context)
@@ -55,12 +55,11 @@ static void *count_up(void *context)
     return NULL;
 }
 
-static void threads_share_a_secret_connection(void **state)
+TEST(threads_share_a_secret_connection)
 {
     pthread_t threads[THREADS];
     int numbers[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         numbers[i] = i;
         assert_int_equal(
@@ -73,12 +72,11 @@ static void threads_share_a_secret_connection(void **state)
     assert_int_equal(lane_case_traffic().connects, 1);
 }
 
-static void who_gives_up_leaves_the_others_their_answers(void **state)
+TEST(who_gives_up_leaves_the_others_their_answers)
 {
     asker hasty = {.words = "ECHO first", .timeout_ms = 100};
     asker patient = {.words = "ECHO second", .timeout_ms = 5000};
 
-    (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
     fixture_pause(&fx);
     asker_start_in_turn(&hasty);
@@ -93,9 +91,8 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     assert_int_equal(lane_case_traffic().connects, 1);
 }
 
-static void a_broken_connection_is_opened_anew(void **state)
+TEST(a_broken_connection_is_opened_anew)
 {
-    (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
     fixture_kill(&fx);
     assert_string_equal(lane_ask("PING"), "ILK_ECONN");
@@ -105,36 +102,19 @@ static void a_broken_connection_is_opened_anew(void **state)
     assert_int_equal(lane_case_traffic().connects, 2);
 }
 
-static int start(void **state)
+static int start(void)
 {
     int made = certs_serve(&c, &fx, &tls_port);
 
-    (void)state;
     if (made == CERTS_SKIP)
         exit(CERTS_SKIP);
     return made;
 }
 
-static int stop(void **state)
+static int stop(void)
 {
-    (void)state;
     certs_remove(&c);
     return fixture_stop(&fx);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_lane, close_lane)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(threads_share_a_secret_connection),
-        TEST(who_gives_up_leaves_the_others_their_answers),
-        TEST(a_broken_connection_is_opened_anew),
-    };
-
-#ifndef ILK_TLS
-    fprintf(stderr, "SKIPPED: TLS is not tested: built without ILK_TLS\n");
-    return CERTS_SKIP;
-#endif
-    return cmocka_run_group_tests(tests, start, stop);
-}
+AROUND_ALL(start, stop);

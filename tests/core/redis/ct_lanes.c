@@ -17,15 +17,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { THREADS = 8, SOON_MS = 50 };
 
 static ilk__lanes *lanes;
 static ilk__url url;
 static ilk__target target;
 
-static int open_lanes(void **state)
+static int open_lanes(void)
 {
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     fixture_command(&fx, "CONFIG RESETSTAT");
     assert_int_equal(ilk__url_parse(&url, fx.unix_url, NULL), ILK_OK);
@@ -36,9 +37,8 @@ static int open_lanes(void **state)
     return 0;
 }
 
-static int close_lanes(void **state)
+static int close_lanes(void)
 {
-    (void)state;
     /* a test that failed may have left these */
     (void)fixture_resume(&fx);
     fixture_command(&fx, "CLIENT UNPAUSE");
@@ -50,6 +50,8 @@ static int close_lanes(void **state)
     ilk__url_free(&url);
     return 0;
 }
+
+AROUND_EACH(open_lanes, close_lanes);
 
 static ilk__traffic traffic(void)
 {
@@ -195,27 +197,24 @@ static void release_scripts(void)
 
 /* ---- which lane --------------------------------------------------------- */
 
-static void one_thread_needs_one_lane(void **state)
+TEST(one_thread_needs_one_lane)
 {
-    (void)state;
     for (int i = 0; i < 100; i++)
         assert_int_equal(push(i % 2 ? "a" : "b", "x"), ILK_OK);
     assert_int_equal(traffic().connects, 1);
 }
 
-static void threads_that_call_at_once_open_more(void **state)
+TEST(threads_that_call_at_once_open_more)
 {
-    (void)state;
     open_all();
     assert_int_equal(traffic().connects, ILK__LANES);
 }
 
-static void a_call_takes_a_lane_that_nobody_is_on(void **state)
+TEST(a_call_takes_a_lane_that_nobody_is_on)
 {
     call busy = {.name = "busy", .text = "x", .timeout_ms = patience(10000)};
     ilk__lane *first;
 
-    (void)state;
     open_all();
     first = lane_of("a", patience(10000));
     hold_scripts();
@@ -236,7 +235,7 @@ static int many_calls_were_made(void)
 
 enum { MANY = 16 };
 
-static void many_calls_share_the_first_lane(void **state)
+TEST(many_calls_share_the_first_lane)
 {
     static const char *const names[MANY] = {"a", "b", "c", "d", "e", "f",
                                             "g", "h", "i", "j", "k", "l",
@@ -244,7 +243,6 @@ static void many_calls_share_the_first_lane(void **state)
     static call calls[MANY];
     ilk__lane *one_more;
 
-    (void)state;
     open_all();
     hold_scripts();
     for (int i = 0; i < MANY; i++) {
@@ -283,9 +281,8 @@ static ilk_status connect_here(void *context, int *out_fd, ilk_error *err)
     return ILK_OK;
 }
 
-static void a_gateway_has_one_lane(void **state)
+TEST(a_gateway_has_one_lane)
 {
-    (void)state;
     ilk__lanes_free(lanes);
     target.connect = connect_here;
     lanes = ilk__lanes_new(&target);
@@ -316,11 +313,10 @@ static ilk__lane *give_up_on_two(void)
     return lane;
 }
 
-static void a_name_stays_on_the_lane_of_its_unanswered_command(void **state)
+TEST(a_name_stays_on_the_lane_of_its_unanswered_command)
 {
     ilk__lane *other;
 
-    (void)state;
     other = give_up_on_two();
 
     assert_ptr_not_equal(lane_of("another", SOON_MS), other);
@@ -334,11 +330,10 @@ static void a_name_stays_on_the_lane_of_its_unanswered_command(void **state)
     assert_ptr_not_equal(lane_of("name", patience(10000)), other);
 }
 
-static void what_is_only_sent_is_executed_first(void **state)
+TEST(what_is_only_sent_is_executed_first)
 {
     ilk__command command;
 
-    (void)state;
     (void)give_up_on_two();
     fill(&command, "name", "sent");
     assert_int_equal(ilk__lanes_send_only(lanes, &command, NULL), ILK_OK);
@@ -350,12 +345,11 @@ static void what_is_only_sent_is_executed_first(void **state)
                         "x\nsent\nlast");
 }
 
-static void a_lane_that_broke_with_commands_comes_up_first(void **state)
+TEST(a_lane_that_broke_with_commands_comes_up_first)
 {
     ilk__lane *other;
     int64_t before;
 
-    (void)state;
     other = give_up_on_two();
     before = traffic().commands;
     assert_int_equal(fixture_pause(&fx), 0);
@@ -377,12 +371,11 @@ static void a_lane_that_broke_with_commands_comes_up_first(void **state)
     assert_string_equal(fixture_command(&fx, "LLEN name"), "0");
 }
 
-static void nothing_is_only_sent_before_a_broken_lane_is_up(void **state)
+TEST(nothing_is_only_sent_before_a_broken_lane_is_up)
 {
     ilk__command command;
     ilk__lane *other;
 
-    (void)state;
     other = give_up_on_two();
     ilk__lane_distrust(other);
     fill(&command, "another", "sent");
@@ -394,11 +387,10 @@ static void nothing_is_only_sent_before_a_broken_lane_is_up(void **state)
     assert_string_equal(fixture_command(&fx, "LRANGE another 0 -1"), "x");
 }
 
-static void a_lane_that_broke_while_idle_is_not_waited_for(void **state)
+TEST(a_lane_that_broke_while_idle_is_not_waited_for)
 {
     ilk__lane *other;
 
-    (void)state;
     other = give_up_on_two();
     release_scripts();
     assert_int_equal(push("name", "x"), ILK_OK);
@@ -412,9 +404,8 @@ static void a_lane_that_broke_while_idle_is_not_waited_for(void **state)
 }
 
 /* Else each of them would fail a call. */
-static void idle_lanes_are_left_with_the_one_that_broke(void **state)
+TEST(idle_lanes_are_left_with_the_one_that_broke)
 {
-    (void)state;
     open_all();
     assert_int_equal(fixture_int(&fx, "CLIENT KILL TYPE normal SKIPME yes"),
                      ILK__LANES);
@@ -426,11 +417,10 @@ static void idle_lanes_are_left_with_the_one_that_broke(void **state)
     assert_int_equal(traffic().connected, ILK__LANES);
 }
 
-static void lanes_that_are_up_carry_the_calls_of_one_that_is_down(void **state)
+TEST(lanes_that_are_up_carry_the_calls_of_one_that_is_down)
 {
     ilk__lane *first;
 
-    (void)state;
     open_all();
     first = lane_of("a", patience(10000));
     fixture_command(&fx, "CONFIG SET maxclients 1");
@@ -460,15 +450,13 @@ static ilk_status judge_any(const ilk__ensured *ensured,
 }
 
 /* Nobody calls over that lane again, unless all others are taken. */
-static void the_reply_to_what_was_only_sent_is_read_by_calls_over_other_lanes(
-    void **state)
+TEST(the_reply_to_what_was_only_sent_is_read_by_calls_over_other_lanes)
 {
     call busy = {.name = "busy", .text = "x", .timeout_ms = patience(10000)};
     static told sent;
     int64_t limit = fixture_now_ms() + patience(5000);
     ilk__command command;
 
-    (void)state;
     sent = (told){.ensured = {.ended = is_told, .judge = judge_any}};
     open_all();
     hold_scripts();
@@ -488,9 +476,8 @@ static void the_reply_to_what_was_only_sent_is_read_by_calls_over_other_lanes(
 
 /* ---- lanes that cannot be opened ---------------------------------------- */
 
-static void a_server_that_takes_no_more_connections_fails_no_call(void **state)
+TEST(a_server_that_takes_no_more_connections_fails_no_call)
 {
-    (void)state;
     assert_int_equal(push("a", "x"), ILK_OK);
     assert_string_equal(fixture_command(&fx, "CONFIG SET maxclients 2"), "OK");
     call_at_once(many_calls_were_made);
@@ -506,9 +493,8 @@ static void a_server_that_takes_no_more_connections_fails_no_call(void **state)
     assert_int_equal(traffic().connected, ILK__LANES);
 }
 
-static void shutting_ends_all_lanes(void **state)
+TEST(shutting_ends_all_lanes)
 {
-    (void)state;
     open_all();
     ilk__lanes_shut(lanes);
     assert_int_equal(push("a", "x"), ILK_ECLOSED);
@@ -529,12 +515,11 @@ static int open_files(void)
     return n;
 }
 
-static void a_forked_child_closes_all_descriptors(void **state)
+TEST(a_forked_child_closes_all_descriptors)
 {
     int status;
     pid_t child;
 
-    (void)state;
     open_all();
     child = fork();
     if (child == 0) {
@@ -547,31 +532,4 @@ static void a_forked_child_closes_all_descriptors(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(push("a", "x"), ILK_OK);
     assert_int_equal(traffic().connects, ILK__LANES);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, open_lanes, close_lanes)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(one_thread_needs_one_lane),
-        TEST(threads_that_call_at_once_open_more),
-        TEST(a_call_takes_a_lane_that_nobody_is_on),
-        TEST(many_calls_share_the_first_lane),
-        TEST(a_gateway_has_one_lane),
-        TEST(a_name_stays_on_the_lane_of_its_unanswered_command),
-        TEST(what_is_only_sent_is_executed_first),
-        TEST(a_lane_that_broke_with_commands_comes_up_first),
-        TEST(nothing_is_only_sent_before_a_broken_lane_is_up),
-        TEST(a_lane_that_broke_while_idle_is_not_waited_for),
-        TEST(idle_lanes_are_left_with_the_one_that_broke),
-        TEST(lanes_that_are_up_carry_the_calls_of_one_that_is_down),
-        TEST(the_reply_to_what_was_only_sent_is_read_by_calls_over_other_lanes),
-        TEST(a_server_that_takes_no_more_connections_fails_no_call),
-        TEST(shutting_ends_all_lanes),
-        TEST(a_forked_child_closes_all_descriptors),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

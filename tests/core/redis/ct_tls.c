@@ -51,13 +51,14 @@ static void assert_refused(ilk_status status, const char *text)
     assert_non_null(strstr(err.msg, where));
 }
 
-static int hang_up(void **state)
+static int hang_up(void)
 {
-    (void)state;
     ilk__conn_close(conn);
     conn = NULL;
     return 0;
 }
+
+AROUND_EACH(NULL, hang_up);
 
 static void wait_for(short events)
 {
@@ -105,18 +106,17 @@ static void assert_works(void)
     assert_int_equal(ilk__conn_protocol(conn), 3);
 }
 
-static void names_and_addresses_are_accepted(void **state)
+TEST(names_and_addresses_are_accepted)
 {
     assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
     assert_works();
-    hang_up(state);
+    hang_up();
     assert_int_equal(open_tls("127.0.0.1", "ca.crt", NULL), ILK_OK);
     assert_works();
 }
 
-static void wrong_authorities_and_names_are_refused(void **state)
+TEST(wrong_authorities_and_names_are_refused)
 {
-    (void)state;
     assert_refused(open_tls("localhost", "other.crt", NULL),
                    "the server's certificate: self");
     fixture_command(&fx, "CONFIG SET tls-cert-file %s tls-key-file %s",
@@ -129,23 +129,22 @@ static void wrong_authorities_and_names_are_refused(void **state)
     assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
 }
 
-static void a_plain_server_is_no_tls_server(void **state)
+TEST(a_plain_server_is_no_tls_server)
 {
     int port = tls_port;
 
-    (void)state;
     tls_port = fx.port; /* it waits for a line, or answers an error */
     assert_int_not_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
     tls_port = port;
     assert_non_null(strstr(err.msg, "localhost"));
 }
 
-static void a_client_certificate_may_be_asked_for(void **state)
+TEST(a_client_certificate_may_be_asked_for)
 {
     fixture_command(&fx, "CONFIG SET tls-auth-clients yes");
     assert_int_equal(open_tls("localhost", "ca.crt", "client"), ILK_OK);
     assert_works();
-    hang_up(state);
+    hang_up();
     assert_refused(open_tls("localhost", "ca.crt", NULL),
                    "certificate required");
     fixture_command(&fx, "CONFIG SET tls-auth-clients optional");
@@ -155,13 +154,12 @@ static void a_client_certificate_may_be_asked_for(void **state)
 enum { BIG = 3 * 1024 * 1024, ROUNDS = 4 };
 
 /* Larger than any buffer on the way, in both directions. */
-static void much_goes_through(void **state)
+TEST(much_goes_through)
 {
     static char big[BIG];
     ilk__reply *reply;
     char head[64];
 
-    (void)state;
     for (size_t i = 0; i < BIG; i++)
         big[i] = (char)(i * 2654435761u >> 24);
     assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
@@ -191,12 +189,11 @@ static void *receiver(void *arg)
 }
 
 /* One thread encrypts while another decrypts. */
-static void two_threads_share_a_connection(void **state)
+TEST(two_threads_share_a_connection)
 {
     pthread_t thread;
     int count = 0;
 
-    (void)state;
     assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
     assert_int_equal(pthread_create(&thread, NULL, receiver, &count), 0);
     for (int i = 0; i < PINGS; i++)
@@ -205,12 +202,11 @@ static void two_threads_share_a_connection(void **state)
     assert_int_equal(count, PINGS);
 }
 
-static void the_servers_death_is_told(void **state)
+TEST(the_servers_death_is_told)
 {
     size_t bytes;
     ilk_status status;
 
-    (void)state;
     assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
     fixture_kill(&fx);
     do {
@@ -221,40 +217,19 @@ static void the_servers_death_is_told(void **state)
     assert_int_equal(fixture_restart(&fx), 0);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     int made = certs_serve(&c, &fx, &tls_port);
 
-    (void)state;
     if (made == CERTS_SKIP)
         exit(CERTS_SKIP);
     return made;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     certs_remove(&c);
     return fixture_stop(&fx);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, hang_up)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(names_and_addresses_are_accepted),
-        TEST(wrong_authorities_and_names_are_refused),
-        TEST(a_plain_server_is_no_tls_server),
-        TEST(a_client_certificate_may_be_asked_for),
-        TEST(much_goes_through),
-        TEST(two_threads_share_a_connection),
-        TEST(the_servers_death_is_told),
-    };
-
-#ifndef ILK_TLS
-    fprintf(stderr, "SKIPPED: TLS is not tested: built without ILK_TLS\n");
-    return CERTS_SKIP;
-#endif
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+AROUND_ALL(setup, teardown);

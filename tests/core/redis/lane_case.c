@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 ilk__lane *lane;
 static ilk__url url;

@@ -7,26 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk__command command;
 static ilk__buf out;
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     ilk__command_init(&command);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     ilk__alloc_fail_at(0);
     ilk__command_free(&command);
     ilk__buf_free(&out);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 static void assert_formats_as(const char *expected, size_t len)
 {
@@ -35,11 +35,10 @@ static void assert_formats_as(const char *expected, size_t len)
     assert_memory_equal(ilk__buf_data(&out), expected, len);
 }
 
-static void arguments_are_written_with_their_lengths(void **state)
+TEST(arguments_are_written_with_their_lengths)
 {
     const char expected[] = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$0\r\n\r\n";
 
-    (void)state;
     ilk__command_add_str(&command, "SET");
     ilk__command_add(&command, "a", 1);
     ilk__command_add_str(&command, "");
@@ -47,22 +46,20 @@ static void arguments_are_written_with_their_lengths(void **state)
     assert_formats_as(expected, sizeof expected - 1);
 }
 
-static void arguments_may_be_any_bytes(void **state)
+TEST(arguments_may_be_any_bytes)
 {
     const char expected[] = "*1\r\n$6\r\n\0\r\n\xff{}\r\n";
 
-    (void)state;
     ilk__command_add(&command, "\0\r\n\xff{}", 6);
 
     assert_formats_as(expected, sizeof expected - 1);
 }
 
-static void numbers_are_written_whole(void **state)
+TEST(numbers_are_written_whole)
 {
     const char expected[] = "*3\r\n$20\r\n-9223372036854775808\r\n"
                             "$19\r\n9223372036854775807\r\n$1\r\n0\r\n";
 
-    (void)state;
     ilk__command_add_int(&command, INT64_MIN);
     ilk__command_add_int(&command, INT64_MAX);
     ilk__command_add_int(&command, 0);
@@ -70,11 +67,10 @@ static void numbers_are_written_whole(void **state)
     assert_formats_as(expected, sizeof expected - 1);
 }
 
-static void commands_are_appended_one_after_the_other(void **state)
+TEST(commands_are_appended_one_after_the_other)
 {
     const char expected[] = "*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING\r\n";
 
-    (void)state;
     ilk__command_add_str(&command, "PING");
     assert_int_equal(ilk__command_format(&command, 0, &out, NULL), ILK_OK);
 
@@ -91,12 +87,11 @@ static void add_many(int count)
     }
 }
 
-static void more_arguments_than_fit_inside_are_kept(void **state)
+TEST(more_arguments_than_fit_inside_are_kept)
 {
     char expected[4000];
     size_t len = 0;
 
-    (void)state;
     add_many(200);
     len += (size_t)snprintf(expected, sizeof expected, "*200\r\n");
     for (int i = 0; i < 200; i++)
@@ -106,11 +101,10 @@ static void more_arguments_than_fit_inside_are_kept(void **state)
     assert_formats_as(expected, len);
 }
 
-static void a_freed_command_is_empty_and_usable(void **state)
+TEST(a_freed_command_is_empty_and_usable)
 {
     const char expected[] = "*1\r\n$4\r\nPING\r\n";
 
-    (void)state;
     add_many(50);
     ilk__command_free(&command);
     ilk__command_add_str(&command, "PING");
@@ -118,11 +112,10 @@ static void a_freed_command_is_empty_and_usable(void **state)
     assert_formats_as(expected, sizeof expected - 1);
 }
 
-static void an_allocation_that_failed_is_told_by_format(void **state)
+TEST(an_allocation_that_failed_is_told_by_format)
 {
     ilk_error err;
 
-    (void)state;
     add_many(ILK__COMMAND_ARGS);
     ilk__alloc_fail_at(1);
     ilk__command_add_str(&command, "one more");
@@ -134,29 +127,10 @@ static void an_allocation_that_failed_is_told_by_format(void **state)
     assert_int_equal(ilk__buf_len(&out), 0);
 }
 
-static void no_room_for_the_bytes_is_told(void **state)
+TEST(no_room_for_the_bytes_is_told)
 {
-    (void)state;
     ilk__command_add_str(&command, "PING");
     ilk__alloc_fail_at(1);
 
     assert_int_equal(ilk__command_format(&command, 0, &out, NULL), ILK_ENOMEM);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(arguments_are_written_with_their_lengths),
-        TEST(arguments_may_be_any_bytes),
-        TEST(numbers_are_written_whole),
-        TEST(commands_are_appended_one_after_the_other),
-        TEST(more_arguments_than_fit_inside_are_kept),
-        TEST(a_freed_command_is_empty_and_usable),
-        TEST(an_allocation_that_failed_is_told_by_format),
-        TEST(no_room_for_the_bytes_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

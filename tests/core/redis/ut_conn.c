@@ -13,7 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(conn_case_setup, conn_case_teardown);
 
 ssize_t __real_send(int fd, const void *data, size_t len, int flags);
 ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
@@ -30,11 +32,10 @@ ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
     return -1;
 }
 
-static void nobody_listens(void **state)
+TEST(nobody_listens)
 {
     int64_t before = fixture_now_ms();
 
-    (void)state;
     close(far_end.listener);
     far_end.listener = -1;
     assert_int_equal(conn_case_open(2000), ILK_ECONN);
@@ -43,12 +44,11 @@ static void nobody_listens(void **state)
     conn_case_says_where();
 }
 
-static void no_such_path(void **state)
+TEST(no_such_path)
 {
     char path[200] = "/";
     ilk__url url = {.scheme = ILK__SCHEME_UNIX, .path = path};
 
-    (void)state;
     assert_int_equal(conn_case_open_url("unix:///nowhere/redis.sock", 2000),
                      ILK_ECONN);
     conn_case_says("/nowhere/redis.sock");
@@ -61,9 +61,8 @@ static void no_such_path(void **state)
     conn_case_says("at most");
 }
 
-static void a_mute_peer_costs_no_more_than_the_deadline(void **state)
+TEST(a_mute_peer_costs_no_more_than_the_deadline)
 {
-    (void)state;
     for (int timeout_ms = 0; timeout_ms <= 200; timeout_ms += 50) {
         int64_t before = fixture_now_ms(), spent;
 
@@ -86,43 +85,39 @@ static void assert_outcome(const char *const *says, ilk_status status,
     conn_case_says(text);
 }
 
-static void a_peer_that_is_no_server(void **state)
+TEST(a_peer_that_is_no_server)
 {
     static const char *const says[] = {"HTTP/1.1 400 Bad Request\r\n\r\n",
                                        NULL};
 
-    (void)state;
     assert_outcome(says, ILK_EREPLY, "makes no sense");
 }
 
-static void a_peer_that_closes(void **state)
+TEST(a_peer_that_closes)
 {
     static const char *const says[] = {"", NULL};
 
-    (void)state;
     assert_int_equal(peer_serve(&far_end, says), 0);
     assert_int_equal(conn_case_open(2000), ILK_ECONN);
     conn_case_says_where();
 }
 
-static void a_peer_that_closes_within_its_answer(void **state)
+TEST(a_peer_that_closes_within_its_answer)
 {
     static const char *const says[] = {"%2\r\n+proto\r\n", "", NULL};
 
-    (void)state;
     assert_outcome(says, ILK_ECONN, "");
 }
 
-static void a_server_that_is_full_says_so(void **state)
+TEST(a_server_that_is_full_says_so)
 {
     static const char *const says[] = {
         "!-ERR max number of clients reached\r\n", "", NULL};
 
-    (void)state;
     assert_outcome(says, ILK_ECONN, "max number of clients reached");
 }
 
-static void a_server_that_closed_before_we_spoke_is_heard(void **state)
+TEST(a_server_that_closed_before_we_spoke_is_heard)
 {
     static const char *const says[] = {
         "!-ERR max number of clients reached\r\n", NULL};
@@ -130,17 +125,16 @@ static void a_server_that_closed_before_we_spoke_is_heard(void **state)
 
     too_late = 1;
     assert_outcome(says, ILK_ECONN, "max number of clients reached");
-    assert_int_equal(conn_case_teardown(state), 0);
-    assert_int_equal(conn_case_setup(state), 0);
+    assert_int_equal(conn_case_teardown(), 0);
+    assert_int_equal(conn_case_setup(), 0);
     assert_outcome(nothing, ILK_ECONN, "Broken pipe");
     too_late = 0;
 }
 
-static void the_words_are_one_write_and_secret(void **state)
+TEST(the_words_are_one_write_and_secret)
 {
     static const char *const says[] = {"-WRONGPASS invalid password\r\n", NULL};
 
-    (void)state;
     assert_outcome(says, ILK_EAUTH, "WRONGPASS");
     peer_wait(&far_end);
     assert_string_equal(far_end.heard,
@@ -151,7 +145,7 @@ static void the_words_are_one_write_and_secret(void **state)
 }
 
 /* Poll and step by hand, as the keeper does. */
-static void a_login_goes_on_step_by_step(void **state)
+TEST(a_login_goes_on_step_by_step)
 {
     static const char *const says[] = {HELLO_ANSWER, NULL};
     ilk_status status;
@@ -159,7 +153,6 @@ static void a_login_goes_on_step_by_step(void **state)
     ilk__url url;
     char text[64];
 
-    (void)state;
     far_end.delay_ms = 1;
     assert_int_equal(peer_serve(&far_end, says), 0);
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
@@ -186,12 +179,11 @@ static void a_login_goes_on_step_by_step(void **state)
     conn = NULL;
 }
 
-static void a_failure_is_final(void **state)
+TEST(a_failure_is_final)
 {
     ilk__url url;
     char text[64];
 
-    (void)state;
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
     assert_int_equal(ilk__conn_start(&conn,
@@ -240,21 +232,19 @@ static void serve_bytes_slowly(int delay_ms)
     assert_int_equal(peer_serve(&far_end, says), 0);
 }
 
-static void a_server_that_has_answered_gets_the_time_of_a_reply(void **state)
+TEST(a_server_that_has_answered_gets_the_time_of_a_reply)
 {
     int64_t before = fixture_now_ms();
 
-    (void)state;
     serve_bytes_slowly(20);
     assert_int_equal(open_by(20000, 15000), ILK_OK);
     assert_true(fixture_now_ms() - before > CONNECT_MS);
 }
 
-static void but_no_more_than_that(void **state)
+TEST(but_no_more_than_that)
 {
     int64_t before = fixture_now_ms(), spent;
 
-    (void)state;
     serve_bytes_slowly(100);
     assert_int_equal(open_by(20000, 700), ILK_ETIMEOUT);
     spent = fixture_now_ms() - before;
@@ -263,11 +253,10 @@ static void but_no_more_than_that(void **state)
     conn_case_says("logging in");
 }
 
-static void one_that_has_accepted_gets_the_time_of_a_first_answer(void **state)
+TEST(one_that_has_accepted_gets_the_time_of_a_first_answer)
 {
     int64_t before = fixture_now_ms(), spent;
 
-    (void)state;
     assert_int_equal(open_by(20000, 5000), ILK_ETIMEOUT);
     spent = fixture_now_ms() - before;
     assert_in_range(spent, CONNECT_MS - 1, CONNECT_MS + patience(SLACK_MS));
@@ -280,38 +269,11 @@ static void one_that_has_accepted_gets_the_time_of_a_first_answer(void **state)
     first_answer_ms = 0;
 }
 
-static void the_caller_s_limit_holds_after_an_answer(void **state)
+TEST(the_caller_s_limit_holds_after_an_answer)
 {
     int64_t before = fixture_now_ms();
 
-    (void)state;
     serve_bytes_slowly(100);
     assert_int_equal(open_by(600, 3000), ILK_ETIMEOUT);
     assert_true(fixture_now_ms() - before <= 600 + patience(SLACK_MS));
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, conn_case_setup, conn_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nobody_listens),
-        TEST(no_such_path),
-        TEST(a_mute_peer_costs_no_more_than_the_deadline),
-        TEST(a_peer_that_is_no_server),
-        TEST(a_peer_that_closes),
-        TEST(a_peer_that_closes_within_its_answer),
-        TEST(a_server_that_is_full_says_so),
-        TEST(a_server_that_closed_before_we_spoke_is_heard),
-        TEST(the_words_are_one_write_and_secret),
-        TEST(a_login_goes_on_step_by_step),
-        TEST(a_failure_is_final),
-        TEST(a_server_that_has_answered_gets_the_time_of_a_reply),
-        TEST(but_no_more_than_that),
-        TEST(one_that_has_accepted_gets_the_time_of_a_first_answer),
-        TEST(the_caller_s_limit_holds_after_an_answer),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

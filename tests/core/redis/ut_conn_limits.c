@@ -15,7 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(conn_case_setup, conn_case_teardown);
 
 static volatile sig_atomic_t drops;
 
@@ -34,14 +36,13 @@ static void rain(int every_us)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void signals_do_not_end_it(void **state)
+TEST(signals_do_not_end_it)
 {
     static const char *const says[] = {HELLO_ANSWER, NULL};
     sigset_t alarms;
     ilk_status status;
     int64_t before, spent;
 
-    (void)state;
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);
     far_end.delay_ms = 5;
@@ -67,13 +68,12 @@ static void signals_do_not_end_it(void **state)
     assert_in_range(spent, 99, 100 + patience(SLACK_MS));
 }
 
-static void descriptors_that_ran_out_are_told(void **state)
+TEST(descriptors_that_ran_out_are_told)
 {
     struct rlimit before, none;
     ilk_status numeric, named;
     ilk_error first;
 
-    (void)state;
     getrlimit(RLIMIT_NOFILE, &before);
     none = before;
     none.rlim_cur = 3; /* lower than what is open: no more for us */
@@ -91,7 +91,7 @@ static void descriptors_that_ran_out_are_told(void **state)
     conn_case_says_where();
 }
 
-static void a_full_unix_queue_is_waited_for(void **state)
+TEST(a_full_unix_queue_is_waited_for)
 {
     static const char *const says[] = {HELLO_ANSWER, NULL};
     char dir[] = "/tmp/ilk-ut-conn-XXXXXX", path[64], url[80];
@@ -99,7 +99,6 @@ static void a_full_unix_queue_is_waited_for(void **state)
     int64_t before = fixture_now_ms(), spent;
     int fd, count = 0, fds[8];
 
-    (void)state;
     peer_close(&far_end);
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/s", dir);
@@ -128,14 +127,13 @@ static void a_full_unix_queue_is_waited_for(void **state)
     conn = NULL;
 }
 
-static void each_failing_allocation_is_told(void **state)
+TEST(each_failing_allocation_is_told)
 {
     static const char *const says[] = {HELLO_ANSWER, NULL};
     ilk_status status = ILK_ENOMEM;
     int fds = conn_case_fds();
     long number;
 
-    (void)state;
     for (number = 1; status == ILK_ENOMEM && number < 100; number++) {
         if (number > 1) {
             peer_close(&far_end);
@@ -173,31 +171,14 @@ static void *flood(void *until)
     return NULL;
 }
 
-static void a_flood_does_not_keep_a_login_from_its_deadline(void **state)
+TEST(a_flood_does_not_keep_a_login_from_its_deadline)
 {
     const int64_t began = ilk__now_ms();
     int64_t until = began + patience(5000);
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, flood, &until), 0);
     assert_int_equal(conn_case_open(100), ILK_ETIMEOUT);
     assert_true(ilk__now_ms() < began + patience(2500));
     assert_int_equal(pthread_join(thread, NULL), 0);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, conn_case_setup, conn_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(signals_do_not_end_it),
-        TEST(descriptors_that_ran_out_are_told),
-        TEST(a_full_unix_queue_is_waited_for),
-        TEST(each_failing_allocation_is_told),
-        TEST(a_flood_does_not_keep_a_login_from_its_deadline),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

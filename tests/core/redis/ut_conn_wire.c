@@ -11,25 +11,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static const char *const hello[] = {HELLO_ANSWER, NULL};
 
 /* Ready, with the peer's thread reading all and saying no more. */
-static int setup(void **state)
+static int setup(void)
 {
-    if (conn_case_setup(state) != 0 || peer_serve(&far_end, hello) != 0)
+    if (conn_case_setup() != 0 || peer_serve(&far_end, hello) != 0)
         return -1;
     return conn_case_open(2000) == ILK_OK ? 0 : -1;
 }
 
 /* The peer's thread ends with the connection, so that goes first. */
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk__conn_close(conn);
     conn = NULL;
-    return conn_case_teardown(state);
+    return conn_case_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 static void await_input(void)
 {
@@ -47,12 +49,11 @@ static void say(const char *bytes)
     assert_int_equal(send(far_end.fd, bytes, len, 0), len);
 }
 
-static void one_receive_may_bring_several_replies(void **state)
+TEST(one_receive_may_bring_several_replies)
 {
     ilk__reply *reply;
     size_t bytes;
 
-    (void)state;
     assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_EAGAIN);
     assert_int_equal(bytes, 0);
     assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_EAGAIN);
@@ -73,12 +74,11 @@ static void one_receive_may_bring_several_replies(void **state)
     }
 }
 
-static void what_makes_no_sense_is_told(void **state)
+TEST(what_makes_no_sense_is_told)
 {
     ilk__reply *reply;
     size_t bytes;
 
-    (void)state;
     say("?\r\n");
     await_input();
     assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_OK);
@@ -86,11 +86,10 @@ static void what_makes_no_sense_is_told(void **state)
     assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_EREPLY);
 }
 
-static void the_end_is_told(void **state)
+TEST(the_end_is_told)
 {
     size_t bytes;
 
-    (void)state;
     shutdown(far_end.fd, SHUT_WR);
     await_input();
     assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_ECONN);
@@ -98,16 +97,15 @@ static void the_end_is_told(void **state)
     conn_case_says_where();
 }
 
-static void a_socket_takes_what_it_can(void **state)
+TEST(a_socket_takes_what_it_can)
 {
     static char much[1 << 20];
     size_t sent, all = 0;
     int turns = 0;
 
-    (void)state;
     ilk__conn_close(conn);
     peer_close(&far_end);
-    assert_int_equal(conn_case_setup(state), 0);
+    assert_int_equal(conn_case_setup(), 0);
     far_end.deaf = 1;
     assert_int_equal(peer_serve(&far_end, hello), 0);
     assert_int_equal(conn_case_open(2000), ILK_OK);
@@ -129,14 +127,13 @@ static void on_pipe(int number)
     pipes++;
 }
 
-static void a_dead_peer_raises_no_signal(void **state)
+TEST(a_dead_peer_raises_no_signal)
 {
     struct sigaction action = {.sa_handler = on_pipe}, before;
     struct linger at_once = {.l_onoff = 1};
     ilk_status status = ILK_OK;
     size_t sent;
 
-    (void)state;
     sigaction(SIGPIPE, &action, &before);
     setsockopt(far_end.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     shutdown(far_end.fd, SHUT_RD); /* ends its thread */
@@ -154,14 +151,13 @@ static void a_dead_peer_raises_no_signal(void **state)
 }
 
 /* The child gives up its descriptor; the parent's connection goes on. */
-static void a_child_that_closes_does_no_harm(void **state)
+TEST(a_child_that_closes_does_no_harm)
 {
     int fds = conn_case_fds(), status;
     ilk__reply *reply;
     size_t bytes;
     pid_t pid;
 
-    (void)state;
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -180,20 +176,4 @@ static void a_child_that_closes_does_no_harm(void **state)
     assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_OK);
     assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_OK);
     ilk__reply_free(reply);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(one_receive_may_bring_several_replies),
-        TEST(what_makes_no_sense_is_told),
-        TEST(the_end_is_told),
-        TEST(a_socket_takes_what_it_can),
-        TEST(a_dead_peer_raises_no_signal),
-        TEST(a_child_that_closes_does_no_harm),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

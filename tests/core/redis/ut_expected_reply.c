@@ -4,7 +4,9 @@
 #include "op_case.h"
 #include "redis/expected_reply.h"
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(op_case_setup, op_case_teardown);
 
 static ilk__match match(ilk__reply_kind kind, int64_t number, const char *text)
 {
@@ -13,30 +15,27 @@ static ilk__match match(ilk__reply_kind kind, int64_t number, const char *text)
     return ilk__match_reply(&expected, (ilk__reply *)op_case_reply(text));
 }
 
-static void the_number_proves_a_reply_and_is_removed(void **state)
+TEST(the_number_proves_a_reply_and_is_removed)
 {
     const ilk__expected_reply expected = {ILK__REPLIES_NUMBERED, 4294967296};
     ilk__reply *reply = (ilk__reply *)op_case_reply("274877906947 7");
 
-    (void)state;
     assert_int_equal(ilk__match_reply(&expected, reply), ILK__MATCH_PROVEN);
     assert_int_equal(reply->items[0]->num, 3);
     assert_int_equal(reply->items[1]->num, 7);
 }
 
-static void the_number_may_be_all_of_a_reply(void **state)
+TEST(the_number_may_be_all_of_a_reply)
 {
     const ilk__expected_reply expected = {ILK__REPLIES_NUMBERED, 4294967296};
     ilk__reply *reply = (ilk__reply *)op_case_reply(":274877906947\r\n");
 
-    (void)state;
     assert_int_equal(ilk__match_reply(&expected, reply), ILK__MATCH_PROVEN);
     assert_int_equal(reply->num, 3);
 }
 
-static void a_first_number_is_great(void **state)
+TEST(a_first_number_is_great)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         const int64_t number = ilk__first_request_number();
 
@@ -45,7 +44,7 @@ static void a_first_number_is_great(void **state)
     }
 }
 
-static void a_reply_with_another_number_or_none_is_foreign(void **state)
+TEST(a_reply_with_another_number_or_none_is_foreign)
 {
     static const char *const foreign[] = {"1",   /* no number */
                                           "64",  /* of request 1 */
@@ -62,16 +61,14 @@ static void a_reply_with_another_number_or_none_is_foreign(void **state)
                                           "*1\r\n$3\r\n129\r\n",
                                           "*1\r\n*1\r\n:129\r\n"};
 
-    (void)state;
     assert_int_equal(match(ILK__REPLIES_NUMBERED, 2, "129"), ILK__MATCH_PROVEN);
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         assert_int_equal(match(ILK__REPLIES_NUMBERED, 2, foreign[i]),
                          ILK__MATCH_FOREIGN);
 }
 
-static void without_a_number_the_type_must_be_right(void **state)
+TEST(without_a_number_the_type_must_be_right)
 {
-    (void)state;
     assert_int_equal(match(ILK__REPLIES_INT, 0, ":1\r\n"), ILK__MATCH_POSSIBLE);
     assert_int_equal(match(ILK__REPLIES_INT, 0, "+1\r\n"), ILK__MATCH_FOREIGN);
     assert_int_equal(match(ILK__REPLIES_INT, 0, ":274877906943\r\n"),
@@ -88,26 +85,9 @@ static void without_a_number_the_type_must_be_right(void **state)
                      ILK__MATCH_POSSIBLE);
 }
 
-static void an_error_may_be_the_reply_to_any_command(void **state)
+TEST(an_error_may_be_the_reply_to_any_command)
 {
-    (void)state;
     for (int kind = ILK__REPLIES_ANY; kind <= ILK__REPLIES_ARRAY; kind++)
         assert_int_equal(match((ilk__reply_kind)kind, 5, "-ERR no\r\n"),
                          ILK__MATCH_POSSIBLE);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, op_case_setup, op_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_number_proves_a_reply_and_is_removed),
-        TEST(the_number_may_be_all_of_a_reply),
-        TEST(a_first_number_is_great),
-        TEST(a_reply_with_another_number_or_none_is_foreign),
-        TEST(without_a_number_the_type_must_be_right),
-        TEST(an_error_may_be_the_reply_to_any_command)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static const char kind[] = "lock:fence";
 
@@ -50,56 +50,50 @@ static void assert_key(const char *name, size_t len, const char *expected)
     ilk__free(key.data);
 }
 
-static void slots_are_those_of_the_specification(void **state)
+TEST(slots_are_those_of_the_specification)
 {
-    (void)state;
     assert_int_equal(slot_of("123456789", 9), 0x31c3);
     assert_int_equal(slot_of("foo{bar}zap", 11), slot_of("bar", 3));
     assert_int_equal(slot_of("foo{{bar}}zap", 13), slot_of("{bar", 4));
     assert_int_not_equal(slot_of("{}x", 3), slot_of("x", 1));
 }
 
-static void a_plain_name_becomes_the_tag(void **state)
+TEST(a_plain_name_becomes_the_tag)
 {
-    (void)state;
     assert_key("orders", 6, "ilk:lock:fence:{orders}");
     assert_key("a{b", 3, "ilk:lock:fence:{a{b}");
     assert_key("{", 1, "ilk:lock:fence:{{}");
 }
 
-static void a_name_with_a_tag_brings_it_along(void **state)
+TEST(a_name_with_a_tag_brings_it_along)
 {
-    (void)state;
     assert_key("{a}b", 4, "ilk:lock:fence={a}b");
     assert_key("x}{t}", 5, "ilk:lock:fence=x}{t}");
 }
 
-static void a_name_that_can_share_no_tag_stands_alone(void **state)
+TEST(a_name_that_can_share_no_tag_stands_alone)
 {
-    (void)state;
     assert_key("x}y", 3, "ilk:lock:fence~x}y");
     assert_key("{}x", 3, "ilk:lock:fence~{}x");
     assert_key("{}{a}", 5, "ilk:lock:fence~{}{a}");
     assert_key("x}{t", 4, "ilk:lock:fence~x}{t");
 }
 
-static void a_key_may_hold_any_bytes(void **state)
+TEST(a_key_may_hold_any_bytes)
 {
     ilk__bytes key;
 
-    (void)state;
     assert_int_equal(ilk__side_key(&key, "k", "a\0\r\n\xff", 5, NULL), ILK_OK);
     assert_int_equal(key.len, 13);
     assert_memory_equal(key.data, "ilk:k:{a\0\r\n\xff}", 14);
     ilk__free(key.data);
 }
 
-static void names_that_are_not_acceptable_are_refused(void **state)
+TEST(names_that_are_not_acceptable_are_refused)
 {
     char longest[ILK_NAME_MAX + 1];
     ilk_error err;
 
-    (void)state;
     memset(longest, 'n', sizeof longest);
     assert_int_equal(ilk__name_check(longest, ILK_NAME_MAX, "name", NULL),
                      ILK_OK);
@@ -117,11 +111,10 @@ static void names_that_are_not_acceptable_are_refused(void **state)
         err.msg, "lock name must not begin with \"ilk:\", got \"ilk:x\"");
 }
 
-static void no_memory_is_a_status(void **state)
+TEST(no_memory_is_a_status)
 {
     ilk__bytes key;
 
-    (void)state;
     ilk__alloc_fail_at(1);
     assert_int_equal(ilk__side_key(&key, kind, "a", 1, NULL), ILK_ENOMEM);
     ilk__alloc_fail_at(0);
@@ -129,12 +122,11 @@ static void no_memory_is_a_status(void **state)
     assert_int_equal(key.len, 0);
 }
 
-static void a_thing_has_a_key_for_each_kind(void **state)
+TEST(a_thing_has_a_key_for_each_kind)
 {
     const char *const kinds[] = {NULL, "lock:fence"};
     ilk__bytes keys[2];
 
-    (void)state;
     assert_int_equal(ilk__keys_make(keys, kinds, 2, "orders", 6, NULL), ILK_OK);
     assert_int_equal(keys[0].len, 6);
     assert_string_equal(keys[0].data, "orders");
@@ -155,7 +147,7 @@ static void a_thing_has_a_key_for_each_kind(void **state)
     }
 }
 
-static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
+TEST(keys_that_are_no_side_key_of_the_kind_have_no_name)
 {
     static const char *const foreign[] = {
         "",
@@ -189,7 +181,6 @@ static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
     const char *name;
     size_t len;
 
-    (void)state;
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
         assert_false(
             ilk__part_key_name(whole[i], strlen(whole[i]), kind, &name, &len));
@@ -256,14 +247,13 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* All names of 1 to 5 bytes out of these: what the forms turn on. */
-static void short_names_have_keys_of_their_own_in_their_slot(void **state)
+TEST(short_names_have_keys_of_their_own_in_their_slot)
 {
     static const char alphabet[] = {'{', '}', 'a', '=', '~', ':'};
     enum { LETTERS = sizeof alphabet, LONGEST = 5, MOST = 10000 };
     static ilk__bytes keys[MOST];
     size_t count = 0, names = 1;
 
-    (void)state;
     for (size_t len = 1; len <= LONGEST; len++) {
         names *= LETTERS;
         for (size_t n = 0; n < names; n++) {
@@ -290,11 +280,10 @@ static void write_text(char *out, size_t len, size_t n, const char *alphabet)
 }
 
 /* Rights on keys are given by patterns such as ilk:*{b:*. */
-static void no_part_begins_a_tag(void **state)
+TEST(no_part_begins_a_tag)
 {
     ilk__bytes front, key;
 
-    (void)state;
     assert_int_equal(ilk__side_key(&front, "kv", "a:x", 3, NULL), ILK_OK);
     assert_int_equal(
         ilk__part_key(&key, &front, "kv", "{b:stock}100%", 13, NULL), ILK_OK);
@@ -305,14 +294,13 @@ static void no_part_begins_a_tag(void **state)
 }
 
 /* All names of 1 to 3 bytes with all parts of 1 or 2. */
-static void parts_have_keys_of_their_own(void **state)
+TEST(parts_have_keys_of_their_own)
 {
     static const char alphabet[] = "{}/1%";
     enum { LETTERS = sizeof alphabet - 1, MOST = 10000 };
     static ilk__bytes keys[MOST];
     size_t count = 0, names = 1;
 
-    (void)state;
     for (size_t len = 1; len <= 3; len++) {
         names *= LETTERS;
         for (size_t n = 0; n < names; n++) {
@@ -363,13 +351,12 @@ static void make_pair(char *a, size_t *a_len, char *b, size_t *b_len)
     }
 }
 
-static void random_names_are_equal_exactly_when_their_keys_are(void **state)
+TEST(random_names_are_equal_exactly_when_their_keys_are)
 {
     const char *given = getenv("ILK_TEST_SEED");
     unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10)
                                   : (unsigned)time(NULL);
 
-    (void)state;
     print_message("ILK_TEST_SEED=%u\n", seed);
     srand(seed);
     for (int round = 0; round < 50000; round++) {
@@ -385,25 +372,4 @@ static void random_names_are_equal_exactly_when_their_keys_are(void **state)
         ilk__free(x.data);
         ilk__free(y.data);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_are_those_of_the_specification),
-        cmocka_unit_test(a_plain_name_becomes_the_tag),
-        cmocka_unit_test(a_name_with_a_tag_brings_it_along),
-        cmocka_unit_test(a_name_that_can_share_no_tag_stands_alone),
-        cmocka_unit_test(a_key_may_hold_any_bytes),
-        cmocka_unit_test(names_that_are_not_acceptable_are_refused),
-        cmocka_unit_test(no_memory_is_a_status),
-        cmocka_unit_test(a_thing_has_a_key_for_each_kind),
-        cmocka_unit_test(keys_that_are_no_side_key_of_the_kind_have_no_name),
-        cmocka_unit_test(short_names_have_keys_of_their_own_in_their_slot),
-        cmocka_unit_test(no_part_begins_a_tag),
-        cmocka_unit_test(parts_have_keys_of_their_own),
-        cmocka_unit_test(random_names_are_equal_exactly_when_their_keys_are),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

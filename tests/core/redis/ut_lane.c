@@ -14,7 +14,7 @@
 
 #include <sys/socket.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #define HELLO "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n:7\r\n"
 
@@ -29,37 +29,35 @@ static void serve(const char *const *says)
     lane_case_open(text);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     return peer_open(&far_end);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     lane_case_close();
     peer_close(&far_end);
     return 0;
 }
 
-static void news_between_answers_are_skipped(void **state)
+AROUND_EACH(setup, teardown);
+
+TEST(news_between_answers_are_skipped)
 {
     static const char *const says[] = {
         HELLO, ">2\r\n+invalidate\r\n*0\r\n:1\r\n>1\r\n+x\r\n", ":2\r\n", NULL};
 
-    (void)state;
     serve(says);
 
     assert_string_equal(lane_ask("INCR key"), "1");
     assert_string_equal(lane_ask("INCR key"), "2");
 }
 
-static void an_answer_nobody_asked_for_ends_the_connection(void **state)
+TEST(an_answer_nobody_asked_for_ends_the_connection)
 {
     static const char *const says[] = {HELLO, ":1\r\n:2\r\n", NULL};
 
-    (void)state;
     serve(says);
 
     /* One of the two is a surplus, and no number says which. */
@@ -69,11 +67,10 @@ static void an_answer_nobody_asked_for_ends_the_connection(void **state)
     assert_int_equal(lane_tell("PING"), ILK_ECONN);
 }
 
-static void garbage_ends_the_connection(void **state)
+TEST(garbage_ends_the_connection)
 {
     static const char *const says[] = {HELLO, "what?\r\n", NULL};
 
-    (void)state;
     serve(says);
 
     assert_string_equal(lane_ask("PING"), "ILK_ECONN");
@@ -81,12 +78,11 @@ static void garbage_ends_the_connection(void **state)
 }
 
 /* The caller reads its own reply, and behind it what ends the connection. */
-static void a_call_that_succeeded_has_no_error(void **state)
+TEST(a_call_that_succeeded_has_no_error)
 {
     static const char *const says[] = {HELLO, ":1\r\nwhat?\r\n", NULL};
     asker one = {.words = "INCR key", .timeout_ms = 5000};
 
-    (void)state;
     serve(says);
 
     asker_run(&one);
@@ -96,12 +92,11 @@ static void a_call_that_succeeded_has_no_error(void **state)
     assert_string_equal(one.err.msg, "");
 }
 
-static void half_an_answer_is_none(void **state)
+TEST(half_an_answer_is_none)
 {
     static const char *const says[] = {HELLO, "$10\r\nhello", NULL};
     asker one = {.words = "GET key", .timeout_ms = 150};
 
-    (void)state;
     serve(says);
 
     asker_run(&one);
@@ -110,12 +105,11 @@ static void half_an_answer_is_none(void **state)
     assert_in_range(one.took_ms, 150, 150 + patience(60));
 }
 
-static void the_end_of_the_connection_fails_all_that_wait(void **state)
+TEST(the_end_of_the_connection_fails_all_that_wait)
 {
     static const char *const says[] = {HELLO, ":1\r\n", "$5\r\nab", "", NULL};
     asker waiting[4];
 
-    (void)state;
     serve(says);
     assert_string_equal(lane_ask("INCR key"), "1");
     for (int i = 0; i < 4; i++) {
@@ -133,7 +127,7 @@ static void the_end_of_the_connection_fails_all_that_wait(void **state)
 }
 
 /* The far end reads no more: a command larger than all buffers stays. */
-static void a_full_socket_keeps_nobody_beyond_the_deadline(void **state)
+TEST(a_full_socket_keeps_nobody_beyond_the_deadline)
 {
     static const char *const says[] = {HELLO, ":1\r\n", NULL};
     enum { MUCH = 8 * 1024 * 1024 };
@@ -142,7 +136,6 @@ static void a_full_socket_keeps_nobody_beyond_the_deadline(void **state)
         .words = "SET key", .much = much, .much_len = MUCH, .timeout_ms = 900};
     asker small = {.words = "PING", .timeout_ms = 150};
 
-    (void)state;
     assert_non_null(much);
     far_end.deaf = 1;
     serve(says);
@@ -161,7 +154,7 @@ static void a_full_socket_keeps_nobody_beyond_the_deadline(void **state)
 }
 
 /* What the system had not sent when the connection was given up is gone. */
-static void nothing_arrives_after_a_connection_was_given_up(void **state)
+TEST(nothing_arrives_after_a_connection_was_given_up)
 {
     static const char *const says[] = {HELLO, ":1\r\n", NULL};
     enum { MUCH = 8 * 1024 * 1024 };
@@ -173,7 +166,6 @@ static void nothing_arrives_after_a_connection_was_given_up(void **state)
                    .patience_ms = 300};
     ssize_t got;
 
-    (void)state;
     assert_non_null(much);
     far_end.deaf = 1;
     serve(says);
@@ -225,12 +217,11 @@ static void let_peer_hear(void)
     fixture_sleep_ms(100);
 }
 
-static void an_ensured_command_is_done_by_an_answer(void **state)
+TEST(an_ensured_command_is_done_by_an_answer)
 {
     static const char *const says[] = {HELLO, ":1\r\n", "+OK\r\n", ":2\r\n",
                                        NULL};
 
-    (void)state;
     serve(says);
     assert_string_equal(lane_ask("INCR key"), "1");
     assert_int_equal(tell("PING"), ILK_OK);
@@ -242,12 +233,11 @@ static void an_ensured_command_is_done_by_an_answer(void **state)
     assert_int_equal(ensured_status, ILK_OK);
 }
 
-static void an_ensured_command_fails_by_a_refusal(void **state)
+TEST(an_ensured_command_fails_by_a_refusal)
 {
     static const char *const says[] = {HELLO, ":1\r\n", "-BUSY script\r\n",
                                        ":2\r\n", NULL};
 
-    (void)state;
     serve(says);
     assert_string_equal(lane_ask("INCR key"), "1");
     assert_int_equal(tell("PING"), ILK_OK);
@@ -259,12 +249,11 @@ static void an_ensured_command_fails_by_a_refusal(void **state)
     assert_int_equal(ensured_status, ILK_ESERVER);
 }
 
-static void an_ensured_command_fails_with_its_connection(void **state)
+TEST(an_ensured_command_fails_with_its_connection)
 {
     static const char *const says[] = {HELLO, ":1\r\n", NULL};
     asker one = {.words = "PING", .timeout_ms = 900, .patience_ms = 100};
 
-    (void)state;
     serve(says);
     assert_string_equal(lane_ask("INCR key"), "1");
     assert_int_equal(tell("PING"), ILK_OK);
@@ -281,11 +270,10 @@ static void an_ensured_command_fails_with_its_connection(void **state)
     assert_int_equal(ensured_status, ILK_ECONN);
 }
 
-static void an_ensured_command_ends_with_its_lane(void **state)
+TEST(an_ensured_command_ends_with_its_lane)
 {
     static const char *const says[] = {HELLO, ":1\r\n", NULL};
 
-    (void)state;
     serve(says);
     assert_string_equal(lane_ask("INCR key"), "1");
     assert_int_equal(tell("PING"), ILK_OK);
@@ -300,12 +288,11 @@ static void an_ensured_command_ends_with_its_lane(void **state)
 
 /* A command that is given up before it is sent stays in its place, and the next
  * call sends it. */
-static void a_command_that_is_not_sent_yet_may_be_executed(void **state)
+TEST(a_command_that_is_not_sent_yet_may_be_executed)
 {
     static const char *const says[] = {HELLO, NULL};
     asker one = {.words = "INCR key", .timeout_ms = 100};
 
-    (void)state;
     serve(says);
     assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL),
                      ILK_OK);
@@ -317,13 +304,12 @@ static void a_command_that_is_not_sent_yet_may_be_executed(void **state)
     assert_int_equal(one.may_have_run, 1);
 }
 
-static void no_answer_belongs_to_a_command_that_is_not_sent_yet(void **state)
+TEST(no_answer_belongs_to_a_command_that_is_not_sent_yet)
 {
     static const char *const says[] = {HELLO, NULL};
     asker one = {.words = "INCR key", .timeout_ms = 5000};
     char answers[ILK__LANE_BATCHES * 7 + 32] = "";
 
-    (void)state;
     serve(says);
     assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL),
                      ILK_OK);
@@ -342,13 +328,12 @@ static void no_answer_belongs_to_a_command_that_is_not_sent_yet(void **state)
 
 /* ---- connecting --------------------------------------------------------- */
 
-static void nobody_answering_at_all_is_no_connection(void **state)
+TEST(nobody_answering_at_all_is_no_connection)
 {
     asker one = {.words = "PING", .timeout_ms = 150};
     asker two = {.words = "PING", .timeout_ms = 100};
     char text[64];
 
-    (void)state;
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     lane_case_open(text);
 
@@ -364,12 +349,11 @@ static void nobody_answering_at_all_is_no_connection(void **state)
     assert_in_range(two.took_ms, 95, 100 + patience(60));
 }
 
-static void shutting_while_connecting_ends_it(void **state)
+TEST(shutting_while_connecting_ends_it)
 {
     asker one = {.words = "PING", .timeout_ms = 400};
     char text[64];
 
-    (void)state;
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     lane_case_open(text);
     asker_start(&one);
@@ -392,13 +376,12 @@ static void forget_attempts(void)
         close(accept(far_end.listener, NULL, NULL));
 }
 
-static void a_call_makes_an_attempt_of_its_own_in_a_long_pause(void **state)
+TEST(a_call_makes_an_attempt_of_its_own_in_a_long_pause)
 {
     static const char *const says[] = {HELLO, "+PONG\r\n", NULL};
     asker one = {.words = "PING", .timeout_ms = patience(1000)};
     char text[64];
 
-    (void)state;
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     lane_case_open(text);
     for (int i = 0; i < 8; i++) /* the pause grows to 10 s */
@@ -410,31 +393,4 @@ static void a_call_makes_an_attempt_of_its_own_in_a_long_pause(void **state)
     asker_run(&one);
 
     assert_int_equal(one.status, ILK_OK);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(news_between_answers_are_skipped),
-        TEST(an_answer_nobody_asked_for_ends_the_connection),
-        TEST(garbage_ends_the_connection),
-        TEST(a_call_that_succeeded_has_no_error),
-        TEST(half_an_answer_is_none),
-        TEST(a_command_that_is_not_sent_yet_may_be_executed),
-        TEST(no_answer_belongs_to_a_command_that_is_not_sent_yet),
-        TEST(the_end_of_the_connection_fails_all_that_wait),
-        TEST(a_full_socket_keeps_nobody_beyond_the_deadline),
-        TEST(nothing_arrives_after_a_connection_was_given_up),
-        TEST(an_ensured_command_is_done_by_an_answer),
-        TEST(an_ensured_command_fails_by_a_refusal),
-        TEST(an_ensured_command_fails_with_its_connection),
-        TEST(an_ensured_command_ends_with_its_lane),
-        TEST(nobody_answering_at_all_is_no_connection),
-        TEST(shutting_while_connecting_ends_it),
-        TEST(a_call_makes_an_attempt_of_its_own_in_a_long_pause),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 /* A login under test: words lets go of lengths, "HELLO 3 SETNAME n;...". */
 typedef struct talk {
@@ -17,20 +17,21 @@ typedef struct talk {
     char words[2048];
 } talk;
 
-static int setup(void **state)
-{
-    static talk t;
+static talk of_this_test;
 
-    memset(&t, 0, sizeof t);
-    t.server = ilk__reader_new();
-    t.client = ilk__reader_new();
-    *state = &t;
-    return t.server == NULL || t.client == NULL;
+static int setup(void)
+{
+    talk *t = &of_this_test;
+
+    memset(t, 0, sizeof *t);
+    t->server = ilk__reader_new();
+    t->client = ilk__reader_new();
+    return t->server == NULL || t->client == NULL;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     ilk__reader_free(t->server);
     ilk__reader_free(t->client);
@@ -38,6 +39,8 @@ static int teardown(void **state)
     ilk__url_free(&t->url);
     return 0;
 }
+
+AROUND_EACH(setup, teardown);
 
 /* What was said since the last time, read as a server would. */
 static const char *said(talk *t)
@@ -81,9 +84,9 @@ static ilk_status answer(talk *t, const char *bytes, ilk_error *err)
     return status;
 }
 
-static void one_round_says_everything(void **state)
+TEST(one_round_says_everything)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     begin(t, "redis://ada:se%20sam@h/7", "ilk:host:1");
     assert_string_equal(said(t),
@@ -99,21 +102,23 @@ static void one_round_says_everything(void **state)
     assert_string_equal(said(t), "");
 }
 
-static void a_password_alone_is_the_default_users(void **state)
+TEST(a_password_alone_is_the_default_users)
 {
-    begin(*state, "redis://:sesame@h", NULL);
-    assert_string_equal(said(*state), "HELLO 3 AUTH default sesame;CLIENT ID;");
+    begin(&of_this_test, "redis://:sesame@h", NULL);
+    assert_string_equal(said(&of_this_test),
+                        "HELLO 3 AUTH default sesame;CLIENT ID;");
 }
 
-static void names_are_made_acceptable(void **state)
+TEST(names_are_made_acceptable)
 {
-    begin(*state, "redis://h", "my host\n\xc3\xa9!");
-    assert_string_equal(said(*state), "HELLO 3 SETNAME my-host---!;CLIENT ID;");
+    begin(&of_this_test, "redis://h", "my host\n\xc3\xa9!");
+    assert_string_equal(said(&of_this_test),
+                        "HELLO 3 SETNAME my-host---!;CLIENT ID;");
 }
 
-static void the_protocol_is_learnt(void **state)
+TEST(the_protocol_is_learnt)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     begin(t, "redis://h", "n");
     assert_int_equal(answer(t,
@@ -125,7 +130,7 @@ static void the_protocol_is_learnt(void **state)
     assert_int_equal(t->login.protocol, 2);
 }
 
-static void old_servers_are_asked_in_old_words(void **state)
+TEST(old_servers_are_asked_in_old_words)
 {
     static const char *const refusals[] = {
         "-ERR unknown command `HELLO`, with args beginning with: `3`\r\n",
@@ -134,7 +139,7 @@ static void old_servers_are_asked_in_old_words(void **state)
         "-NOPERM this user has no permissions to run 'hello'\r\n"};
 
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        talk *t = *state;
+        talk *t = &of_this_test;
 
         begin(t, "redis://:sesame@h/2", "n");
         said(t);
@@ -160,9 +165,9 @@ static void old_servers_are_asked_in_old_words(void **state)
     }
 }
 
-static void resp2_is_spoken_when_asked_for(void **state)
+TEST(resp2_is_spoken_when_asked_for)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     begin(t, "redis://ada:x@h?protocol=2", "n");
     assert_string_equal(said(t),
@@ -215,9 +220,9 @@ static void ask_for_list(talk *t)
     assert_string_equal(said(t), "CLIENT LIST ID 12 15;CLIENT ID;");
 }
 
-static void the_one_that_broke_is_closed_first(void **state)
+TEST(the_one_that_broke_is_closed_first)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     ask_for_list(t);
     assert_int_equal(answer_list(t, OLD_LINE OWN_LINE), ILK_EAGAIN);
@@ -230,9 +235,9 @@ static void the_one_that_broke_is_closed_first(void **state)
     assert_false(t->login.left_open);
 }
 
-static void one_that_is_still_there_is_left_open(void **state)
+TEST(one_that_is_still_there_is_left_open)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     ask_for_list(t);
     assert_int_equal(answer_list(t, OWN_LINE OLD_LINE), ILK_EAGAIN);
@@ -256,22 +261,22 @@ static void expect_no_kill(talk *t, const char *line, int left_open)
     ilk__url_free(&t->url);
 }
 
-static void one_that_is_gone_needs_no_kill(void **state)
+TEST(one_that_is_gone_needs_no_kill)
 {
-    expect_no_kill(*state, "", 0);
+    expect_no_kill(&of_this_test, "", 0);
 }
 
 /* A server that was started anew may have given the number to another. */
-static void a_younger_one_of_that_number_is_left_alone(void **state)
+TEST(a_younger_one_of_that_number_is_left_alone)
 {
-    expect_no_kill(*state, "id=12 addr=h:1 name=n age=37 idle=0\n", 0);
-    expect_no_kill(*state, "id=12 addr=h:1 name=m age=37 idle=0\n", 0);
+    expect_no_kill(&of_this_test, "id=12 addr=h:1 name=n age=37 idle=0\n", 0);
+    expect_no_kill(&of_this_test, "id=12 addr=h:1 name=m age=37 idle=0\n", 0);
 }
 
 /* A server that was started anew may also have given it to this connection. */
-static void one_of_our_own_number_is_gone(void **state)
+TEST(one_of_our_own_number_is_gone)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     begin_again(t, "n");
     assert_int_equal(answer(t, "%2\r\n+proto\r\n:3\r\n+id\r\n:12\r\n", NULL),
@@ -282,17 +287,17 @@ static void one_of_our_own_number_is_gone(void **state)
 }
 
 /* Its name may have been refused, so it may be ours. */
-static void one_of_another_name_is_left_open(void **state)
+TEST(one_of_another_name_is_left_open)
 {
-    expect_no_kill(*state, "id=12 addr=h:1 name=m age=40 idle=0\n", 1);
-    expect_no_kill(*state, "id=12 addr=h:1 name=nn age=40 idle=0\n", 1);
-    expect_no_kill(*state, "id=12 addr=h:1 name= age=40 idle=0\n", 1);
-    expect_no_kill(*state, "id=12\n", 1);
+    expect_no_kill(&of_this_test, "id=12 addr=h:1 name=m age=40 idle=0\n", 1);
+    expect_no_kill(&of_this_test, "id=12 addr=h:1 name=nn age=40 idle=0\n", 1);
+    expect_no_kill(&of_this_test, "id=12 addr=h:1 name= age=40 idle=0\n", 1);
+    expect_no_kill(&of_this_test, "id=12\n", 1);
 }
 
-static void a_missing_right_to_close_it_is_no_failure(void **state)
+TEST(a_missing_right_to_close_it_is_no_failure)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     ask_for_list(t);
     assert_int_equal(answer(t, "-NOPERM client|list\r\n", NULL), ILK_EAGAIN);
@@ -308,9 +313,9 @@ static void a_missing_right_to_close_it_is_no_failure(void **state)
     assert_true(t->login.left_open);
 }
 
-static void one_without_a_name_is_not_looked_for(void **state)
+TEST(one_without_a_name_is_not_looked_for)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     begin_again(t, "");
     assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
@@ -352,13 +357,13 @@ static const struct disorder {
     {"redis://h", MAP ":15\r\n" LISTED ":15\r\n:1\r\n:1\r\n"},
 };
 
-static void a_reply_out_of_its_place_ends_the_login(void **state)
+TEST(a_reply_out_of_its_place_ends_the_login)
 {
     const ilk__conn_identity first = {.id = 12, .since = LOGGED_IN_MS};
 
     for (size_t i = 0; i < sizeof disorders / sizeof disorders[0]; i++) {
         const struct disorder *disorder = &disorders[i];
-        talk *t = *state;
+        talk *t = &of_this_test;
         ilk_status status = ILK_EAGAIN;
         ilk_error err = {0};
         ilk__reply *reply;
@@ -386,9 +391,9 @@ static void a_reply_out_of_its_place_ends_the_login(void **state)
     }
 }
 
-static void pushes_are_passed_over(void **state)
+TEST(pushes_are_passed_over)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     begin(t, "redis://h", "n");
     assert_int_equal(answer(t, ">1\r\n+hi\r\n", NULL), ILK_EAGAIN);
@@ -413,9 +418,9 @@ static const struct refusal {
      ILK_ECONN},
 };
 
-static void refusals_end_it(void **state)
+TEST(refusals_end_it)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
 
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         ilk_error err = {0};
@@ -429,9 +434,9 @@ static void refusals_end_it(void **state)
     }
 }
 
-static void a_database_out_of_range_is_refused(void **state)
+TEST(a_database_out_of_range_is_refused)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
     ilk_error err;
 
     begin(t, "redis://h/99", "n");
@@ -441,9 +446,9 @@ static void a_database_out_of_range_is_refused(void **state)
     assert_non_null(strstr(err.msg, "DB index"));
 }
 
-static void want_of_memory_is_told(void **state)
+TEST(want_of_memory_is_told)
 {
-    talk *t = *state;
+    talk *t = &of_this_test;
     ilk_error err;
 
     begin(t, "redis://h", "n");
@@ -453,33 +458,4 @@ static void want_of_memory_is_told(void **state)
         ilk__login_start(&t->login, &t->url, "n", NULL, &t->out, &err),
         ILK_ENOMEM);
     ilk__alloc_fail_at(0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(one_round_says_everything),
-        TEST(a_password_alone_is_the_default_users),
-        TEST(names_are_made_acceptable),
-        TEST(the_protocol_is_learnt),
-        TEST(old_servers_are_asked_in_old_words),
-        TEST(resp2_is_spoken_when_asked_for),
-        TEST(the_one_that_broke_is_closed_first),
-        TEST(one_that_is_still_there_is_left_open),
-        TEST(one_that_is_gone_needs_no_kill),
-        TEST(a_younger_one_of_that_number_is_left_alone),
-        TEST(one_of_our_own_number_is_gone),
-        TEST(one_of_another_name_is_left_open),
-        TEST(a_missing_right_to_close_it_is_no_failure),
-        TEST(one_without_a_name_is_not_looked_for),
-        TEST(a_reply_out_of_its_place_ends_the_login),
-        TEST(pushes_are_passed_over),
-        TEST(refusals_end_it),
-        TEST(a_database_out_of_range_is_refused),
-        TEST(want_of_memory_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

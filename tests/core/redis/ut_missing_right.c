@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static char name_key[] = "orders", fence_key[] = "ilk:lock:fence:{orders}";
 static char our_key[] = "ilk:semaphore:{a}";
@@ -67,9 +67,8 @@ static const char *refused_in_line(const refusal *by, const char *what)
     return lacks(ILK__SCRIPT_LOCK_ACQUIRE, name_and_fence, text);
 }
 
-static void a_command_that_the_server_names(void **state)
+TEST(a_command_that_the_server_names)
 {
-    (void)state;
     assert_string_equal("+ping",
                         lacks(ILK__SCRIPT_NONE, NULL,
                               "NOPERM this user has no permissions to run the "
@@ -90,7 +89,7 @@ static void a_command_that_the_server_names(void **state)
               "'hset' command script: on @user_script:1."));
 }
 
-static void a_command_that_only_the_line_shows(void **state)
+TEST(a_command_that_only_the_line_shows)
 {
     static const refusal servers[] = {
         {"ERR The user executing the script can't run this command or "
@@ -100,7 +99,6 @@ static void a_command_that_only_the_line_shows(void **state)
          ": @user_script: 7: The user executing the script can't run this "
          "command or subcommand"}};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_string_equal("+time, for lock_acquire",
                             refused_in_line(&servers[i], "call(\"TIME\""));
@@ -109,7 +107,7 @@ static void a_command_that_only_the_line_shows(void **state)
     }
 }
 
-static void keys_and_channels(void **state)
+TEST(keys_and_channels)
 {
     static const char *const keys[] = {
         "NOPERM this user has no permissions to access one of the keys used as "
@@ -127,7 +125,6 @@ static void keys_and_channels(void **state)
         "ERR ACL failure in script: No permissions to access a channel script: "
         "on @user_script:1."};
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         assert_string_equal(
             "~orders or ~ilk:*, for lock_acquire",
@@ -147,7 +144,7 @@ static void keys_and_channels(void **state)
 }
 
 /* The server's text alone remains. */
-static void a_right_that_nobody_can_tell(void **state)
+TEST(a_right_that_nobody_can_tell)
 {
     static const char *const texts[] = {
         "NOPERM",
@@ -160,19 +157,17 @@ static void a_right_that_nobody_can_tell(void **state)
         "ERR The user executing the script can't run it @user_script:99999999.",
         "WRONGPASS run the 'x' channel"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_string_equal(
             "", lacks(ILK__SCRIPT_GUARD_GET, name_and_fence, texts[i]));
 }
 
-static void texts_stay_one_short_line(void **state)
+TEST(texts_stay_one_short_line)
 {
     char name[300], text[400];
     ilk__bytes keys[2] = {{name, sizeof name}, ours[0]};
     const char *right;
 
-    (void)state;
     memset(name, '\n', sizeof name);
     right = lacks(ILK__SCRIPT_LOCK_ACQUIRE, keys,
                   "NOPERM No permissions to access a key");
@@ -186,7 +181,7 @@ static void texts_stay_one_short_line(void **state)
     assert_string_equal("", lacks(ILK__SCRIPT_NONE, NULL, text));
 }
 
-static void a_refused_subscription(void **state)
+TEST(a_refused_subscription)
 {
     static char text[] = "NOPERM No permissions to access a channel";
     static char run[] = "NOPERM no permissions to run the 'psubscribe' command";
@@ -194,7 +189,6 @@ static void a_refused_subscription(void **state)
         .type = ILK__REPLY_ERROR, .str = text, .len = sizeof text - 1};
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(
         ILK_EAUTH, ilk__missing_right_to(&reply, "ilk:signal:a*...", 13, &err));
     assert_string_equal("the user lacks &ilk:signal:a*; the server says: "
@@ -204,18 +198,4 @@ static void a_refused_subscription(void **state)
     reply.len = sizeof run - 1;
     assert_int_equal(ILK_EAUTH, ilk__missing_right_to(&reply, "x", 1, &err));
     assert_non_null(strstr(err.msg, "lacks +psubscribe; "));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_command_that_the_server_names),
-        cmocka_unit_test(a_command_that_only_the_line_shows),
-        cmocka_unit_test(keys_and_channels),
-        cmocka_unit_test(a_right_that_nobody_can_tell),
-        cmocka_unit_test(texts_stay_one_short_line),
-        cmocka_unit_test(a_refused_subscription),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #define TEXT_ROOM 4096
 /* The hiredis of this build, 110 for 1.1. */
@@ -95,11 +95,10 @@ static const struct stream {
 enum { VALID = sizeof valid / sizeof valid[0] };
 
 /* At once, and cut in two at every byte. */
-static void valid_streams_are_read_however_they_are_cut(void **state)
+TEST(valid_streams_are_read_however_they_are_cut)
 {
     char text[TEXT_ROOM], *at;
 
-    (void)state;
     for (size_t i = 0; i < VALID; i++) {
         size_t len = strlen(valid[i].bytes);
 
@@ -116,12 +115,11 @@ static void valid_streams_are_read_however_they_are_cut(void **state)
     }
 }
 
-static void byte_by_byte_a_reply_is_whole_with_its_last_byte(void **state)
+TEST(byte_by_byte_a_reply_is_whole_with_its_last_byte)
 {
     struct redisReader *reader = ilk__reader_new();
     ilk__reply *reply;
 
-    (void)state;
     for (const char *byte = LOCK_REPLY; *byte != '\0'; byte++) {
         assert_int_equal(ilk__reader_feed(reader, byte, 1, NULL), ILK_OK);
         assert_int_equal(ilk__reader_next(reader, &reply, NULL),
@@ -132,12 +130,11 @@ static void byte_by_byte_a_reply_is_whole_with_its_last_byte(void **state)
     ilk__reader_free(reader);
 }
 
-static void nul_bytes_are_bytes(void **state)
+TEST(nul_bytes_are_bytes)
 {
     struct redisReader *reader = ilk__reader_new();
     ilk__reply *reply;
 
-    (void)state;
     ilk__reader_feed(reader, "$3\r\na\0b\r\n", 9, NULL);
     assert_int_equal(ilk__reader_next(reader, &reply, NULL), ILK_OK);
     assert_int_equal(reply->len, 3);
@@ -194,9 +191,8 @@ static const char *const hostile[] = {
     ":1\r\n:2\r\n:x\r\n",
 };
 
-static void hostile_streams_are_refused_at_once(void **state)
+TEST(hostile_streams_are_refused_at_once)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         struct redisReader *reader = ilk__reader_new();
         char text[TEXT_ROOM];
@@ -220,7 +216,7 @@ static void hostile_streams_are_refused_at_once(void **state)
 }
 
 /* Its length is wrong, or bytes were lost: nothing may be delivered. */
-static void a_string_without_an_end_is_refused(void **state)
+TEST(a_string_without_an_end_is_refused)
 {
     static const char *const streams[] = {
         "$4\r\nhello\r\n",         "$6\r\nhello\r\n:1\r\n",
@@ -228,7 +224,6 @@ static void a_string_without_an_end_is_refused(void **state)
         "=8\r\ntxt:hello\r\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
         struct redisReader *reader = ilk__reader_new();
         char text[TEXT_ROOM];
@@ -258,13 +253,12 @@ static ilk_status feed_many(struct redisReader *reader, const char *bytes,
     return status;
 }
 
-static void a_million_levels_are_no_danger(void **state)
+TEST(a_million_levels_are_no_danger)
 {
     struct redisReader *reader = ilk__reader_new();
     char *bytes = test_malloc(4000001);
     ilk__reply *reply;
 
-    (void)state;
     for (size_t i = 0; i < 1000000; i++)
         memcpy(bytes + 4 * i, "*1\r\n", 5);
     assert_int_equal(ilk__reader_feed(reader, bytes, 4000000, NULL), ILK_OK);
@@ -273,13 +267,12 @@ static void a_million_levels_are_no_danger(void **state)
     test_free(bytes);
 }
 
-static void endless_lines_and_buffers_are_refused(void **state)
+TEST(endless_lines_and_buffers_are_refused)
 {
     static char much[1 << 20];
     struct redisReader *reader = ilk__reader_new();
     ilk_status status = ILK_OK;
 
-    (void)state;
     ilk__reader_feed(reader, "+", 1, NULL);
     assert_int_equal(feed_many(reader, "0123456789abcdef", 5000), ILK_EREPLY);
     ilk__reader_free(reader);
@@ -293,14 +286,13 @@ static void endless_lines_and_buffers_are_refused(void **state)
     ilk__reader_free(reader);
 }
 
-static void the_largest_replies_are_read(void **state)
+TEST(the_largest_replies_are_read)
 {
     struct redisReader *reader = ilk__reader_new();
     size_t size = ILK__REPLY_BYTES;
     char *bytes = test_malloc(size);
     ilk__reply *reply;
 
-    (void)state;
     memset(bytes, 'x', size);
     for (int again = 0; again < 2; again++) { /* counts begin anew */
         ilk__reader_feed(reader, "$8388608\r\n", 10, NULL);
@@ -319,7 +311,7 @@ static void the_largest_replies_are_read(void **state)
     test_free(bytes);
 }
 
-static void a_small_reply_costs_one_allocation(void **state)
+TEST(a_small_reply_costs_one_allocation)
 {
     static const char *const costs[] = {
         LOCK_REPLY,
@@ -331,7 +323,6 @@ static void a_small_reply_costs_one_allocation(void **state)
     };
     struct redisReader *reader = ilk__reader_new();
 
-    (void)state;
     for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
         const char *bytes = costs[i];
         ilk__reply *reply;
@@ -368,7 +359,7 @@ static ilk_status read_once(const char *bytes)
 }
 
 /* hiredis' own allocations are failed as well. */
-static void every_failing_allocation_is_told(void **state)
+TEST(every_failing_allocation_is_told)
 {
     hiredisAllocFuncs ours = {ilk__malloc, ilk__calloc, ilk__realloc,
                               ilk__strdup, ilk__free};
@@ -376,7 +367,6 @@ static void every_failing_allocation_is_told(void **state)
     ilk_status status = ILK_ENOMEM;
     long number;
 
-    (void)state;
     memset(bytes + strlen(bytes), 'x', 20000);
     strcat(bytes, "\r\n*2\r\n+a\r\n*1\r\n:1\r\n$9000\r\n");
     memset(bytes + strlen(bytes), 'y', 9000);
@@ -392,28 +382,8 @@ static void every_failing_allocation_is_told(void **state)
     assert_true(number > 10);
 }
 
-static void nothing_is_freed_harmlessly(void **state)
+TEST(nothing_is_freed_harmlessly)
 {
-    (void)state;
     ilk__reply_free(NULL);
     ilk__reader_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valid_streams_are_read_however_they_are_cut),
-        cmocka_unit_test(byte_by_byte_a_reply_is_whole_with_its_last_byte),
-        cmocka_unit_test(nul_bytes_are_bytes),
-        cmocka_unit_test(hostile_streams_are_refused_at_once),
-        cmocka_unit_test(a_string_without_an_end_is_refused),
-        cmocka_unit_test(a_million_levels_are_no_danger),
-        cmocka_unit_test(endless_lines_and_buffers_are_refused),
-        cmocka_unit_test(the_largest_replies_are_read),
-        cmocka_unit_test(a_small_reply_costs_one_allocation),
-        cmocka_unit_test(every_failing_allocation_is_told),
-        cmocka_unit_test(nothing_is_freed_harmlessly),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

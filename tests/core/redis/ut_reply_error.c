@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static const struct line {
     const char *text;
@@ -83,7 +83,9 @@ static const struct line {
     {"ERR syntax error: OOM", ILK_ESERVER}, /* no script is spoken of */
 };
 
-static ilk__reply *error_of(struct redisReader *reader, const char *text)
+static struct redisReader *reader;
+
+static ilk__reply *error_of(const char *text)
 {
     ilk__reply *reply;
 
@@ -94,22 +96,24 @@ static ilk__reply *error_of(struct redisReader *reader, const char *text)
     return reply;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-    *state = ilk__reader_new();
-    return *state == NULL;
+    reader = ilk__reader_new();
+    return reader == NULL;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    ilk__reader_free(*state);
+    ilk__reader_free(reader);
     return 0;
 }
 
-static void lines_have_their_statuses_and_are_quoted(void **state)
+AROUND_ALL(setup, teardown);
+
+TEST(lines_have_their_statuses_and_are_quoted)
 {
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        ilk__reply *reply = error_of(*state, lines[i].text);
+        ilk__reply *reply = error_of(lines[i].text);
         ilk_error err;
 
         if (ilk__reply_error(reply, &err) != lines[i].status)
@@ -121,7 +125,7 @@ static void lines_have_their_statuses_and_are_quoted(void **state)
     }
 }
 
-static void control_bytes_are_replaced_and_long_lines_cut(void **state)
+TEST(control_bytes_are_replaced_and_long_lines_cut)
 {
     char text[1000];
     ilk__reply *reply;
@@ -131,7 +135,7 @@ static void control_bytes_are_replaced_and_long_lines_cut(void **state)
     memcpy(text, "ERR \x1b[2Jboo\n", 12);
     text[sizeof text - 1] = '\0';
     text[11] = '\t';
-    reply = error_of(*state, text);
+    reply = error_of(text);
     assert_int_equal(ilk__reply_error(reply, &err), ILK_ESERVER);
     assert_non_null(strstr(err.msg, "ERR ?[2Jboo?xxx"));
     assert_int_equal(strlen(err.msg), ILK_ERROR_MAX - 1);
@@ -139,11 +143,11 @@ static void control_bytes_are_replaced_and_long_lines_cut(void **state)
 }
 
 /* The line of an unknown command repeats what was sent, AUTH's password. */
-static void arguments_are_not_repeated(void **state)
+TEST(arguments_are_not_repeated)
 {
-    ilk__reply *reply = error_of(
-        *state, "ERR unknown command `HELLO`, with args beginning with: `3`, "
-                "`AUTH`, `default`, `sesame`, ");
+    ilk__reply *reply =
+        error_of("ERR unknown command `HELLO`, with args beginning with: `3`, "
+                 "`AUTH`, `default`, `sesame`, ");
     ilk_error err;
 
     assert_int_equal(ilk__reply_error(reply, &err), ILK_ESERVER);
@@ -152,9 +156,9 @@ static void arguments_are_not_repeated(void **state)
     ilk__reply_free(reply);
 }
 
-static void prefixes_are_whole_words(void **state)
+TEST(prefixes_are_whole_words)
 {
-    ilk__reply *reply = error_of(*state, "NOSCRIPT No matching script.");
+    ilk__reply *reply = error_of("NOSCRIPT No matching script.");
 
     assert_true(ilk__reply_is_error(reply, "NOSCRIPT"));
     assert_false(ilk__reply_is_error(reply, "NOSCRI"));
@@ -162,27 +166,14 @@ static void prefixes_are_whole_words(void **state)
     ilk__reply_free(reply);
 }
 
-static void a_reply_that_is_no_error_says_so(void **state)
+TEST(a_reply_that_is_no_error_says_so)
 {
     ilk__reply *reply;
     ilk_error err;
 
-    ilk__reader_feed(*state, "+OOM no\r\n", 9, NULL);
-    ilk__reader_next(*state, &reply, NULL);
+    ilk__reader_feed(reader, "+OOM no\r\n", 9, NULL);
+    ilk__reader_next(reader, &reply, NULL);
     assert_int_equal(ilk__reply_error(reply, &err), ILK_EREPLY);
     assert_false(ilk__reply_is_error(reply, "OOM"));
     ilk__reply_free(reply);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_have_their_statuses_and_are_quoted),
-        cmocka_unit_test(control_bytes_are_replaced_and_long_lines_cut),
-        cmocka_unit_test(arguments_are_not_repeated),
-        cmocka_unit_test(prefixes_are_whole_words),
-        cmocka_unit_test(a_reply_that_is_no_error_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

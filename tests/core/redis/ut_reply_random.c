@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
 #include "dice.h"
+#include "test.h"
+
+AROUND_ALL(dice_seed, NULL);
 
 enum { ROUNDS = 30000, STREAM = 2048, MAX_DAMAGE = 4 };
 
@@ -105,12 +107,11 @@ static ilk_status read_all(const char *bytes, size_t len, unsigned *sum)
     return status;
 }
 
-static void spoilt_streams_are_read_or_refused(void **state)
+TEST(spoilt_streams_are_read_or_refused)
 {
     unsigned sum = 0, refused = 0, waiting = 0;
     char bytes[STREAM];
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         size_t len = damage(bytes, compose(bytes));
         /* Of its own size, so that reading beyond is seen. */
@@ -129,14 +130,4 @@ static void spoilt_streams_are_read_or_refused(void **state)
     print_message("%u refused, %u not, sum %u\n", refused, waiting, sum);
     assert_true(refused > ROUNDS / 10); /* or the damage is too mild */
     assert_true(waiting > ROUNDS / 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spoilt_streams_are_read_or_refused),
-    };
-
-    dice_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(op_case_setup, op_case_teardown);
 
 /* An answer of this shape: 'i' a number, 's' bytes, '+' a line, which no script has,
  * 'n' nil, 'a' an array. */
@@ -98,11 +100,10 @@ static void assert_mutations_refused(int script, const ilk__shape *shape)
     }
 }
 
-static void every_declared_answer_is_accepted(void **state)
+TEST(every_declared_answer_is_accepted)
 {
     char types[64];
 
-    (void)state;
     for (int script = 0; script < ILK__SCRIPT_COUNT; script++) {
         const ilk__script *declared = &ilk__scripts[script];
 
@@ -122,13 +123,12 @@ static void every_declared_answer_is_accepted(void **state)
     }
 }
 
-static void every_mutation_of_them_is_refused(void **state)
+TEST(every_mutation_of_them_is_refused)
 {
-    (void)state;
     for (int script = 0; script < ILK__SCRIPT_COUNT; script++)
         for (size_t i = 0; i < ilk__scripts[script].shape_count; i++) {
             assert_mutations_refused(script, &ilk__scripts[script].shapes[i]);
-            (void)op_case_teardown(state);
+            (void)op_case_teardown();
         }
 }
 
@@ -140,7 +140,7 @@ static int is_declared(int script, int code)
     return 0;
 }
 
-static void other_codes_and_other_things_are_refused(void **state)
+TEST(other_codes_and_other_things_are_refused)
 {
     static const char *const others[] = {"+OK\r\n",
                                          "$-1\r\n",
@@ -151,22 +151,20 @@ static void other_codes_and_other_things_are_refused(void **state)
                                          "*1\r\n*1\r\n:1\r\n",
                                          "_\r\n"};
 
-    (void)state;
     for (int script = 0; script < ILK__SCRIPT_COUNT; script++) {
         for (int code = -1; code < ILK__CODE_LIMIT; code++)
             if (!is_declared(script, code))
                 assert_refused(script, answer(code, ""));
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
             assert_refused(script, op_case_reply(others[i]));
-        (void)op_case_teardown(state);
+        (void)op_case_teardown();
     }
 }
 
-static void a_code_without_elements_may_be_all(void **state)
+TEST(a_code_without_elements_may_be_all)
 {
     const ilk__reply *reply = code_alone(ILK__CODE_RELEASED);
 
-    (void)state;
     assert_int_equal(ilk__script_check(ILK__SCRIPT_LOCK_RELEASE, reply, NULL),
                      ILK_OK);
     assert_int_equal(ilk__script_code(reply), ILK__CODE_RELEASED);
@@ -175,15 +173,14 @@ static void a_code_without_elements_may_be_all(void **state)
         for (int code = -1; code < ILK__CODE_LIMIT; code++)
             if (!has_shape(script, code, ""))
                 assert_refused(script, code_alone(code));
-        (void)op_case_teardown(state);
+        (void)op_case_teardown();
     }
 }
 
-static void elements_are_counted_behind_the_code(void **state)
+TEST(elements_are_counted_behind_the_code)
 {
     const ilk__reply *reply;
 
-    (void)state;
     reply = op_case_reply("*3\r\n:1\r\n:42\r\n$3\r\nabc\r\n");
 
     assert_int_equal(ilk__script_code(reply), 1);
@@ -194,7 +191,7 @@ static void elements_are_counted_behind_the_code(void **state)
 
 /* ---- the command --------------------------------------------------------- */
 
-static void a_call_names_the_script_and_in_full_shows_it(void **state)
+TEST(a_call_names_the_script_and_in_full_shows_it)
 {
     const ilk__script *script = &ilk__scripts[ILK__SCRIPT_LOCK_EXTEND];
     static char lock[] = "orders", fence[] = "f\0nce";
@@ -202,7 +199,6 @@ static void a_call_names_the_script_and_in_full_shows_it(void **state)
                                {.data = fence, .len = 5}};
     ilk__command command;
 
-    (void)state;
     ilk__command_init(&command);
     ilk__script_begin(&command, ILK__SCRIPT_LOCK_EXTEND, keys, 2);
 
@@ -227,7 +223,7 @@ static void a_call_names_the_script_and_in_full_shows_it(void **state)
 }
 
 /* A server may send any number, and callers calculate with it. */
-static void numbers_are_limited_to_those_of_scripts(void **state)
+TEST(numbers_are_limited_to_those_of_scripts)
 {
     const struct {
         int64_t sent, got;
@@ -239,7 +235,6 @@ static void numbers_are_limited_to_those_of_scripts(void **state)
         {INT64_MIN, -ILK__SCRIPT_INT_MAX},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ilk__reply code = {.type = ILK__REPLY_INT};
         ilk__reply number = {.type = ILK__REPLY_INT, .num = cases[i].sent};
@@ -251,9 +246,8 @@ static void numbers_are_limited_to_those_of_scripts(void **state)
     }
 }
 
-static void every_script_has_a_digest_of_its_own(void **state)
+TEST(every_script_has_a_digest_of_its_own)
 {
-    (void)state;
     for (int i = 0; i < ILK__SCRIPT_COUNT; i++) {
         assert_int_equal(strlen(ilk__scripts[i].sha1), 40);
         assert_int_equal(strlen(ilk__scripts[i].text),
@@ -261,23 +255,4 @@ static void every_script_has_a_digest_of_its_own(void **state)
         for (int k = 0; k < i; k++)
             assert_string_not_equal(ilk__scripts[i].sha1, ilk__scripts[k].sha1);
     }
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, op_case_setup, op_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_declared_answer_is_accepted),
-        TEST(every_mutation_of_them_is_refused),
-        TEST(other_codes_and_other_things_are_refused),
-        TEST(a_code_without_elements_may_be_all),
-        TEST(elements_are_counted_behind_the_code),
-        TEST(a_call_names_the_script_and_in_full_shows_it),
-        TEST(numbers_are_limited_to_those_of_scripts),
-        TEST(every_script_has_a_digest_of_its_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #define NO_ADDRESS "*-1\r\n"
 /* To HELLO, SELECT and CLIENT ID. */
@@ -35,9 +35,9 @@ static void write_answer(char *out, size_t room, int port)
              strlen(digits), digits);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = conn_case_setup(state);
+    int failed = conn_case_setup();
 
     for (int i = 0; i < PEERS; i++)
         failed |= peer_open(&sentinels[i]);
@@ -48,9 +48,9 @@ static int setup(void **state)
     return failed;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    int failed = conn_case_teardown(state); /* closes the connection first */
+    int failed = conn_case_teardown(); /* closes the connection first */
 
     for (int i = 0; i < PEERS; i++)
         peer_close(&sentinels[i]);
@@ -58,6 +58,8 @@ static int teardown(void **state)
     peer_close(&other_server);
     return failed;
 }
+
+AROUND_EACH(setup, teardown);
 
 static ilk_status open_by(const char *query, int64_t timeout_ms)
 {
@@ -99,9 +101,8 @@ static void dead(int number)
     sentinels[number].listener = -1;
 }
 
-static void the_first_one_is_asked_and_the_primary_logged_in_to(void **state)
+TEST(the_first_one_is_asked_and_the_primary_logged_in_to)
 {
-    (void)state;
     peer_serve(&sentinels[0], says_answer());
     peer_serve(&server, says_master);
     assert_int_equal(open_by("?sentinel_user=watch", 5000), ILK_OK);
@@ -119,9 +120,8 @@ static void the_first_one_is_asked_and_the_primary_logged_in_to(void **state)
                 == ilk__server_hash("127.0.0.1", server.port));
 }
 
-static void the_one_that_answered_last_comes_first(void **state)
+TEST(the_one_that_answered_last_comes_first)
 {
-    (void)state;
     atomic_store(&primary.sentinel, 2);
     peer_serve(&sentinels[2], says_answer());
     peer_serve(&server, says_master);
@@ -141,11 +141,10 @@ static void the_next_one_is_asked_after(const char *const *says)
 }
 
 #define AFTER(name, ...)                                                       \
-    static void name(void **state)                                             \
+    TEST(name)                                                                 \
     {                                                                          \
         static const char *const says[] = {HELLO_ANSWER, __VA_ARGS__, NULL};   \
                                                                                \
-        (void)state;                                                           \
         the_next_one_is_asked_after(says);                                     \
     }
 
@@ -164,20 +163,18 @@ AFTER(after_one_with_a_port_that_is_none,
       "*2\r\n$9\r\n127.0.0.1\r\n$5\r\n70000\r\n")
 AFTER(after_one_that_makes_no_sense, "HTTP/1.1 400\r\n")
 
-static void after_one_that_hangs(void **state)
+TEST(after_one_that_hangs)
 {
     static const char *const says[] = {HELLO_ANSWER, NULL};
 
-    (void)state;
     the_next_one_is_asked_after(says);
 }
 
-static void after_one_that_names_a_host_which_is_not_allowed(void **state)
+TEST(after_one_that_names_a_host_which_is_not_allowed)
 {
     static const char *const lies[] = {
         HELLO_ANSWER, "*2\r\n$12\r\nevil.example\r\n$4\r\n6379\r\n", NULL};
 
-    (void)state;
     peer_serve(&sentinels[0], lies);
     peer_serve(&sentinels[1], says_answer());
     peer_serve(&server, says_master);
@@ -185,14 +182,13 @@ static void after_one_that_names_a_host_which_is_not_allowed(void **state)
     assert_int_equal(atomic_load(&primary.sentinel), 1);
 }
 
-static void new_addresses_have_a_limit(void **state)
+TEST(new_addresses_have_a_limit)
 {
     char host[] = "192.0.2.1";
     ilk__url_sentinels sentinel = {.hosts = {host}, .count = 1};
     const ilk__url url = {.sentinels = &sentinel};
     int count = 0;
 
-    (void)state;
     assert_int_equal(ilk__primary_init(&primary, &url, &err), ILK_OK);
     for (int port = 1; port < 100; port++)
         count += ilk__primary_check(&primary, &url, host, port, &err) == ILK_OK;
@@ -201,12 +197,11 @@ static void new_addresses_have_a_limit(void **state)
                      ILK_OK);
 }
 
-static void when_all_fail_each_reason_is_said(void **state)
+TEST(when_all_fail_each_reason_is_said)
 {
     static const char *const refuses[] = {"-WRONGPASS no\r\n", NULL};
     int64_t before = fixture_now_ms();
 
-    (void)state;
     dead(0);
     peer_serve(&sentinels[1], says_nothing_known);
     peer_serve(&sentinels[2], refuses);
@@ -218,21 +213,19 @@ static void when_all_fail_each_reason_is_said(void **state)
     assert_true(fixture_now_ms() - before < patience(2000));
 }
 
-static void when_all_refuse_the_login_it_is_a_matter_of_rights(void **state)
+TEST(when_all_refuse_the_login_it_is_a_matter_of_rights)
 {
     static const char *const refuses[] = {"-WRONGPASS no\r\n", NULL};
 
-    (void)state;
     for (int i = 0; i < PEERS; i++)
         peer_serve(&sentinels[i], refuses);
     assert_int_equal(open_by("", 5000), ILK_EAUTH);
 }
 
-static void sentinels_that_hang_cost_no_more_than_the_deadline(void **state)
+TEST(sentinels_that_hang_cost_no_more_than_the_deadline)
 {
     int64_t before = fixture_now_ms(), spent;
 
-    (void)state;
     assert_int_equal(open_by("", 400), ILK_ECONN);
     conn_case_says("no answer from 127.0.0.1");
     spent = fixture_now_ms() - before;
@@ -242,12 +235,11 @@ static void sentinels_that_hang_cost_no_more_than_the_deadline(void **state)
 
 /* A stale sentinel names a server that is a replica by now: the next sentinel
  * is asked. */
-static void a_replica_is_left_for_what_another_sentinel_says(void **state)
+TEST(a_replica_is_left_for_what_another_sentinel_says)
 {
     static const char *lines[] = {HELLO_ANSWER, other_answer, NULL};
     int64_t before = fixture_now_ms();
 
-    (void)state;
     peer_serve(&sentinels[0], says_answer());
     peer_serve(&sentinels[1], lines);
     peer_serve(&server, says_replica);
@@ -259,11 +251,10 @@ static void a_replica_is_left_for_what_another_sentinel_says(void **state)
     assert_true(fixture_now_ms() - before < patience(1000));
 }
 
-static void a_primary_that_refuses_is_asked_for_until_the_deadline(void **state)
+TEST(a_primary_that_refuses_is_asked_for_until_the_deadline)
 {
     int64_t before = fixture_now_ms(), spent;
 
-    (void)state;
     close(server.listener);
     server.listener = -1;
     peer_serve(&sentinels[0], says_answer());
@@ -276,23 +267,21 @@ static void a_primary_that_refuses_is_asked_for_until_the_deadline(void **state)
     assert_true(spent <= 900 + patience(SLACK_MS));
 }
 
-static void a_role_that_makes_no_sense_is_no_primary(void **state)
+TEST(a_role_that_makes_no_sense_is_no_primary)
 {
     static const char *const says[] = {LOGGED_IN, ":1\r\n", NULL};
 
-    (void)state;
     for (int i = 0; i < PEERS; i++)
         peer_serve(&sentinels[i], says_answer());
     peer_serve(&server, says);
     assert_int_equal(open_by("", 500), ILK_ECONN);
 }
 
-static void a_user_who_may_not_ask_for_the_role_is_told(void **state)
+TEST(a_user_who_may_not_ask_for_the_role_is_told)
 {
     static const char *const says[] = {LOGGED_IN, "-NOPERM no 'role'\r\n",
                                        NULL};
 
-    (void)state;
     peer_serve(&sentinels[0], says_answer());
     peer_serve(&server, says);
     assert_int_equal(open_by("", 5000), ILK_EAUTH);
@@ -301,7 +290,7 @@ static void a_user_who_may_not_ask_for_the_role_is_told(void **state)
 }
 
 /* The server found hangs; then a sentinel tells of another one. */
-static void news_of_a_switch_end_the_attempt(void **state)
+TEST(news_of_a_switch_end_the_attempt)
 {
     static const char *lines[] = {HELLO_ANSWER, other_answer, NULL};
     int64_t before = fixture_now_ms();
@@ -309,7 +298,6 @@ static void news_of_a_switch_end_the_attempt(void **state)
     ilk__url url;
     char text[128];
 
-    (void)state;
     peer_serve(&sentinels[0], says_answer());
     peer_serve(&sentinels[1], lines);
     peer_serve(&other_server, says_master);
@@ -342,13 +330,12 @@ static void news_of_a_switch_end_the_attempt(void **state)
 }
 
 /* The number of a connection to another server means nothing on this one. */
-static void another_servers_connection_is_not_closed_here(void **state)
+TEST(another_servers_connection_is_not_closed_here)
 {
     ilk__conn_identity old = {.id = 5, .since = 1, .server = 77};
     ilk__url url;
     char text[128];
 
-    (void)state;
     peer_serve(&sentinels[0], says_answer());
     peer_serve(&server, says_master);
     snprintf(text, sizeof text, "redis+sentinel://127.0.0.1:%d/mymaster/7",
@@ -363,13 +350,12 @@ static void another_servers_connection_is_not_closed_here(void **state)
     assert_null(strstr(server.heard, "LIST"));
 }
 
-static void the_same_servers_connection_is_closed(void **state)
+TEST(the_same_servers_connection_is_closed)
 {
     ilk__conn_identity old = {.id = 5, .since = 1};
     ilk__url url;
     char text[128];
 
-    (void)state;
     old.server = ilk__server_hash("127.0.0.1", server.port);
     peer_serve(&sentinels[0], says_answer());
     peer_serve(&server, says_master); /* MASTER is no answer to CLIENT LIST */
@@ -384,16 +370,15 @@ static void the_same_servers_connection_is_closed(void **state)
     assert_non_null(strstr(server.heard, "LIST"));
 }
 
-static void no_failing_allocation_leaves_anything(void **state)
+TEST(no_failing_allocation_leaves_anything)
 {
     int open = conn_case_fds();
     ilk_status status;
     long number = 0;
 
-    (void)state;
     do {
-        teardown(state);
-        assert_int_equal(setup(state), 0);
+        teardown();
+        assert_int_equal(setup(), 0);
         peer_serve(&sentinels[0], says_answer());
         peer_serve(&sentinels[1], says_answer());
         peer_serve(&server, says_master);
@@ -406,45 +391,7 @@ static void no_failing_allocation_leaves_anything(void **state)
     } while (status != ILK_OK);
     conn_case_fail_at = 0;
     assert_true(number > 10);
-    teardown(state);
+    teardown();
     assert_true(conn_case_fds() <= open);
-    assert_int_equal(setup(state), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_first_one_is_asked_and_the_primary_logged_in_to),
-        TEST(the_one_that_answered_last_comes_first),
-        TEST(after_one_that_does_not_know_the_service),
-        TEST(after_one_that_refuses),
-        TEST(after_one_that_closes),
-        TEST(after_one_that_answers_a_number),
-        TEST(after_one_that_answers_too_little),
-        TEST(after_one_that_answers_too_much),
-        TEST(after_one_with_a_host_that_is_none),
-        TEST(after_one_with_an_empty_host),
-        TEST(after_one_with_a_nul_in_the_host),
-        TEST(after_one_with_port_0),
-        TEST(after_one_with_a_port_that_is_none),
-        TEST(after_one_that_makes_no_sense),
-        TEST(after_one_that_hangs),
-        TEST(after_one_that_names_a_host_which_is_not_allowed),
-        TEST(new_addresses_have_a_limit),
-        TEST(when_all_fail_each_reason_is_said),
-        TEST(when_all_refuse_the_login_it_is_a_matter_of_rights),
-        TEST(sentinels_that_hang_cost_no_more_than_the_deadline),
-        TEST(a_replica_is_left_for_what_another_sentinel_says),
-        TEST(a_primary_that_refuses_is_asked_for_until_the_deadline),
-        TEST(a_role_that_makes_no_sense_is_no_primary),
-        TEST(a_user_who_may_not_ask_for_the_role_is_told),
-        TEST(news_of_a_switch_end_the_attempt),
-        TEST(another_servers_connection_is_not_closed_here),
-        TEST(the_same_servers_connection_is_closed),
-        TEST(no_failing_allocation_leaves_anything),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(setup(), 0);
 }

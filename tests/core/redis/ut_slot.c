@@ -7,16 +7,15 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static int slot_of(const char *key)
 {
     return ilk__slot_of((ilk__span){key, strlen(key)});
 }
 
-static void the_vectors_of_the_specification(void **state)
+TEST(the_vectors_of_the_specification)
 {
-    (void)state;
     assert_int_equal(slot_of("123456789"), 0x31c3);
     assert_int_equal(slot_of(""), 0);
     assert_int_equal(slot_of("foo"), 12182);
@@ -25,9 +24,8 @@ static void the_vectors_of_the_specification(void **state)
                      ilk__slot_of((ilk__span){"x{\xff\x80\0z}y", 8}));
 }
 
-static void the_hash_tags_of_the_specification(void **state)
+TEST(the_hash_tags_of_the_specification)
 {
-    (void)state;
     assert_int_equal(slot_of("{user1000}.following"), slot_of("user1000"));
     assert_int_equal(slot_of("foo{bar}{zap}"), slot_of("bar"));
     assert_int_equal(slot_of("foo{{bar}}zap"), slot_of("{bar"));
@@ -41,12 +39,11 @@ static void the_hash_tags_of_the_specification(void **state)
 }
 
 /* A cluster refuses the others. */
-static void side_keys_are_in_the_slot_of_their_name(void **state)
+TEST(side_keys_are_in_the_slot_of_their_name)
 {
     static const char *const names[] = {"orders", "{a}b", "a{b}c", "a{b",
                                         "{{a}b",  "x}y",  "{}x",   "a}{b}"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const size_t len = strlen(names[i]);
         ilk__bytes key;
@@ -58,15 +55,4 @@ static void side_keys_are_in_the_slot_of_their_name(void **state)
                          ilk__name_has_slot(names[i], len));
         ilk__free(key.data);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_vectors_of_the_specification),
-        cmocka_unit_test(the_hash_tags_of_the_specification),
-        cmocka_unit_test(side_keys_are_in_the_slot_of_their_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

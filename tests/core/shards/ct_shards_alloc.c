@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "gateway_alloc.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <stdio.h>
 
@@ -13,9 +13,8 @@ enum { SERVERS = 3, STEP = 5, KEYS = 8 };
 static fixture servers[SERVERS];
 static char url[256];
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     for (size_t i = 0; i < SERVERS; i++)
         if (fixture_start(&servers[i], NULL))
             return -1;
@@ -25,13 +24,14 @@ static int setup(void **state)
            < 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     for (size_t i = 0; i < SERVERS; i++)
         fixture_stop(&servers[i]);
     return 0;
 }
+
+AROUND_ALL(setup, teardown);
 
 /* ---- scenes ----------------------------------------------------------------- */
 
@@ -94,31 +94,17 @@ static const gateway_alloc values = {
 static const gateway_alloc transactions = {
     .url = url, .warm_up = change_keys, .works = change_keys, .step = STEP};
 
-static void a_value(void **state)
+TEST(a_value)
 {
-    (void)state;
     gateway_alloc_run(&values, change_value, 30);
 }
 
-static void a_move(void **state)
+TEST(a_move)
 {
-    (void)state;
     gateway_alloc_run(&values, move_values, 30);
 }
 
-static void a_transaction(void **state)
+TEST(a_transaction)
 {
-    (void)state;
     gateway_alloc_run(&transactions, change_keys, 30);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value),
-        cmocka_unit_test(a_move),
-        cmocka_unit_test(a_transaction),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { CALLS = 64, WORDS = 16, TEXT = 1024 };
 
@@ -98,12 +98,11 @@ void __wrap_ilk__gateway_break(ilk__gateway_request *request)
 
 /* ---- the servers --------------------------------------------------------- */
 
-int ring_case_open(void **state)
+int ring_case_open(void)
 {
     static const char *const hosts[RING_SERVERS] = {"10.0.0.1", "10.0.0.2",
                                                     "10.0.0.3"};
 
-    (void)state;
     memset(&ring, 0, sizeof ring);
     ring_result = (struct ring_result){0};
     call_count = 0;
@@ -128,9 +127,8 @@ int ring_case_open(void **state)
     return 0;
 }
 
-int ring_case_close(void **state)
+int ring_case_close(void)
 {
-    (void)state;
     for (size_t i = 0; i < RING_SERVERS; i++)
         ring_case_lose(&ring.servers[i]);
     ilk__ring_free_values(&ring);

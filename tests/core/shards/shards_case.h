@@ -23,8 +23,8 @@ extern struct ring_result {
     char error[ILK_ERROR_MAX];
 } ring_result;
 
-int ring_case_open(void **state);
-int ring_case_close(void **state);
+int ring_case_open(void);
+int ring_case_close(void);
 
 /* It is unreachable, and calls that have no reply yet will have none. */
 void ring_case_lose(ilk__ring_server *server);

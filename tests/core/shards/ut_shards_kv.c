@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(ring_case_open, ring_case_close);
 
 static const int64_t day_us = INT64_C(86400) * 1000000;
 
@@ -37,9 +39,8 @@ static int64_t write_all(void)
 
 /* ---- what a repeated put knows ------------------------------------------- */
 
-static void a_put_over_nothing_has_no_earlier_copy(void **state)
+TEST(a_put_over_nothing_has_no_earlier_copy)
 {
-    (void)state;
     put("a", "0");
     read_as(0, 0, "");
     read_as(1, 0, "");
@@ -47,9 +48,8 @@ static void a_put_over_nothing_has_no_earlier_copy(void **state)
     assert_int_equal(0, ring_result.numbers[1]);
 }
 
-static void a_put_that_finds_itself_goes_on(void **state)
+TEST(a_put_that_finds_itself_goes_on)
 {
-    (void)state;
     put("a", "0");
     read_as(0, 7, "mine");
     read_as(1, 0, "");
@@ -57,9 +57,8 @@ static void a_put_that_finds_itself_goes_on(void **state)
     assert_int_equal(1, ring_result.numbers[1]);
 }
 
-static void a_put_over_anothers_value_may_have_an_earlier_copy(void **state)
+TEST(a_put_over_anothers_value_may_have_an_earlier_copy)
 {
-    (void)state;
     put("a", "0");
     read_as(0, 7, "other");
     read_as(1, 0, "");
@@ -67,9 +66,8 @@ static void a_put_over_anothers_value_may_have_an_earlier_copy(void **state)
     assert_int_equal(-1, ring_result.numbers[1]);
 }
 
-static void a_fast_put_does_not_look(void **state)
+TEST(a_fast_put_does_not_look)
 {
-    (void)state;
     put("a", "1");
     assert_true(write_all() > 0);
     assert_int_equal(-1, ring_result.numbers[1]);
@@ -85,39 +83,20 @@ static int64_t put_over(const char *record, int64_t version)
     return write_all();
 }
 
-static void versions_rise_above_those_of_a_clock_that_is_ahead(void **state)
+TEST(versions_rise_above_those_of_a_clock_that_is_ahead)
 {
     const int64_t ahead = ilk__ring_clock_us(&ring) + day_us / 2;
 
-    (void)state;
     assert_int_equal(ahead + 1, put_over("a", ahead));
     assert_int_equal(ahead + 2, ilk__ring_next_version(&ring, 0));
 }
 
-static void a_spoilt_version_stays_with_its_key(void **state)
+TEST(a_spoilt_version_stays_with_its_key)
 {
     const int64_t spoilt = ILK__SCRIPT_INT_MAX - 2000000;
 
-    (void)state;
     assert_int_equal(spoilt + 1, put_over("a", spoilt));
     assert_true(put_over("b", 7) < ilk__ring_clock_us(&ring) + day_us);
     assert_true(ilk__ring_next_version(&ring, 0)
                 < ilk__ring_clock_us(&ring) + day_us);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, ring_case_open, ring_case_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_put_over_nothing_has_no_earlier_copy),
-        TEST(a_put_that_finds_itself_goes_on),
-        TEST(a_put_over_anothers_value_may_have_an_earlier_copy),
-        TEST(a_fast_put_does_not_look),
-        TEST(versions_rise_above_those_of_a_clock_that_is_ahead),
-        TEST(a_spoilt_version_stays_with_its_key),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #define STORE "ilk:store:{s}"
 #define DONE "ilk:store:done:{s}"
@@ -38,11 +38,11 @@ static void look_for_left(int is_due)
             is_due ? 0 : ilk__now_ms();
 }
 
-static int open_store(void **state)
+static int open_store(void)
 {
     size_t found = 0;
 
-    if (ring_case_open(state))
+    if (ring_case_open())
         return -1;
     for (int i = 0; found < RING_SERVERS; i++) {
         char key[KEY];
@@ -57,6 +57,8 @@ static int open_store(void **state)
     look_for_left(0);
     return 0;
 }
+
+AROUND_EACH(open_store, ring_case_close);
 
 /* The keys of the first `count` servers. */
 static void commit_at(size_t count, int64_t at)
@@ -122,9 +124,8 @@ static void assert_error(const char *part)
 
 /* ---- a repeated commit --------------------------------------------------- */
 
-static void what_its_first_copy_committed_is_finished(void **state)
+TEST(what_its_first_copy_committed_is_finished)
 {
-    (void)state;
     commit_without_reply();
     commit();
     prepared(0);
@@ -138,9 +139,8 @@ static void what_its_first_copy_committed_is_finished(void **state)
     assert_string_equal("1", ring_case_word(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void one_that_is_refused_finds_that_too(void **state)
+TEST(one_that_is_refused_finds_that_too)
 {
-    (void)state;
     commit_without_reply();
     commit();
     prepared(0);
@@ -151,9 +151,8 @@ static void one_that_is_refused_finds_that_too(void **state)
     assert_string_equal("1", ring_case_word(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void without_its_home_it_is_unsure_and_drops_nothing(void **state)
+TEST(without_its_home_it_is_unsure_and_drops_nothing)
 {
-    (void)state;
     commit_without_reply();
     commit();
     prepared(0);
@@ -164,9 +163,8 @@ static void without_its_home_it_is_unsure_and_drops_nothing(void **state)
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void it_is_unsure_while_another_copy_is_under_way(void **state)
+TEST(it_is_unsure_while_another_copy_is_under_way)
 {
-    (void)state;
     commit();
     commit();
     prepared(0);
@@ -194,9 +192,8 @@ static void fire_later(int64_t ms)
     ilk__ring_fire_store(&ring, ilk__now_ms() + ms);
 }
 
-static void what_was_prepared_is_dropped_when_no_copy_comes(void **state)
+TEST(what_was_prepared_is_dropped_when_no_copy_comes)
 {
-    (void)state;
     commit_with_a_server_missing();
     fire_later(500);
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
@@ -208,9 +205,8 @@ static void what_was_prepared_is_dropped_when_no_copy_comes(void **state)
     assert_int_equal(1, ring_result.count);
 }
 
-static void it_stays_until_its_home_replies(void **state)
+TEST(it_stays_until_its_home_replies)
 {
-    (void)state;
     commit_with_a_server_missing();
     fire_later(1001);
     ring_case_miss(home, ILK__SCRIPT_STORE_OUTCOME);
@@ -223,18 +219,16 @@ static void it_stays_until_its_home_replies(void **state)
     assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void after_a_minute_whoever_meets_it_drops_it(void **state)
+TEST(after_a_minute_whoever_meets_it_drops_it)
 {
-    (void)state;
     commit_with_a_server_missing();
     ring_case_lose(home);
     fire_later(61000);
     assert_null(ring.store_requests);
 }
 
-static void a_copy_goes_on_with_what_was_prepared(void **state)
+TEST(a_copy_goes_on_with_what_was_prepared)
 {
-    (void)state;
     commit_with_a_server_missing();
     commit();
     fire_later(1001);
@@ -246,9 +240,8 @@ static void a_copy_goes_on_with_what_was_prepared(void **state)
 }
 
 /* The copy prepares nothing, but the intents of the first one are there. */
-static void they_are_dropped_after_the_last_copy(void **state)
+TEST(they_are_dropped_after_the_last_copy)
 {
-    (void)state;
     commit_with_a_server_missing();
     ring_case_lose(&ring.servers[1]);
     commit();
@@ -261,10 +254,8 @@ static void they_are_dropped_after_the_last_copy(void **state)
         1, ring_case_calls_to(&ring.servers[0], ILK__SCRIPT_STORE_FINISH));
 }
 
-static void nothing_is_prepared_while_one_of_its_servers_is_missing(
-    void **state)
+TEST(nothing_is_prepared_while_one_of_its_servers_is_missing)
 {
-    (void)state;
     ring_case_lose(&ring.servers[1]);
     commit();
     assert_error("NOQUORUM 10.0.0.2:6379 cannot be reached");
@@ -272,9 +263,8 @@ static void nothing_is_prepared_while_one_of_its_servers_is_missing(
     assert_null(ring.store_requests);
 }
 
-static void nobody_has_committed_what_was_not_decided(void **state)
+TEST(nobody_has_committed_what_was_not_decided)
 {
-    (void)state;
     commit();
     prepared(0);
     ring_case_miss(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE);
@@ -284,18 +274,16 @@ static void nobody_has_committed_what_was_not_decided(void **state)
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void nothing_is_prepared_without_its_home(void **state)
+TEST(nothing_is_prepared_without_its_home)
 {
-    (void)state;
     ring_case_lose(home);
     commit();
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_PREPARE));
     assert_error("NOQUORUM 10.0.0.3:6379 cannot be reached");
 }
 
-static void a_home_that_comes_is_waited_for(void **state)
+TEST(a_home_that_comes_is_waited_for)
 {
-    (void)state;
     home->calls.connection.up = 0;
     home->is_known = 0;
     commit();
@@ -307,11 +295,10 @@ static void a_home_that_comes_is_waited_for(void **state)
     assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_PREPARE));
 }
 
-static void a_conflict_raises_the_next_timestamp(void **state)
+TEST(a_conflict_raises_the_next_timestamp)
 {
     const int64_t later = ilk__ring_clock_us(&ring) + 5 * minute_us;
 
-    (void)state;
     commit();
     prepared(0);
     ring_case_answer(&ring.servers[1], ILK__SCRIPT_STORE_PREPARE,
@@ -322,11 +309,10 @@ static void a_conflict_raises_the_next_timestamp(void **state)
     assert_int_equal(later, ring.last_timestamp);
 }
 
-static void a_spoilt_timestamp_stays_with_its_key(void **state)
+TEST(a_spoilt_timestamp_stays_with_its_key)
 {
     const int64_t spoilt = ILK__SCRIPT_INT_MAX - 1;
 
-    (void)state;
     commit_at(1, ilk__ring_clock_us(&ring));
     ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
                      ILK__CODE_STALE, "i", spoilt);
@@ -337,9 +323,8 @@ static void a_spoilt_timestamp_stays_with_its_key(void **state)
 
 /* ---- a commit that is repeated late -------------------------------------- */
 
-static void one_that_was_executed_in_time_is_found(void **state)
+TEST(one_that_was_executed_in_time_is_found)
 {
-    (void)state;
     for (size_t count = 1; count <= 2; count++) {
         home = &ring.servers[count == 1 ? 0 : 2];
         commit_at(count, ilk__ring_clock_us(&ring) - 2 * minute_us);
@@ -349,9 +334,8 @@ static void one_that_was_executed_in_time_is_found(void **state)
     assert_int_equal(2, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void one_that_was_not_is_aborted(void **state)
+TEST(one_that_was_not_is_aborted)
 {
-    (void)state;
     for (size_t count = 1; count <= 2; count++) {
         home = &ring.servers[count == 1 ? 0 : 2];
         commit_at(count, ilk__ring_clock_us(&ring) - 2 * minute_us);
@@ -361,9 +345,8 @@ static void one_that_was_not_is_aborted(void **state)
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void without_a_reply_it_is_unsure_if_it_was_sent_in_time(void **state)
+TEST(without_a_reply_it_is_unsure_if_it_was_sent_in_time)
 {
-    (void)state;
     commit_at(1, ilk__ring_clock_us(&ring) - 2 * minute_us);
     ring_case_miss(&ring.servers[0], ILK__SCRIPT_STORE_OUTCOME);
     assert_int_equal(ILK__CODE_GONE, ring_result.code);
@@ -376,17 +359,15 @@ static void without_a_reply_it_is_unsure_if_it_was_sent_in_time(void **state)
 
 /* ---- on one server ------------------------------------------------------- */
 
-static void one_that_was_never_sent_is_not_written(void **state)
+TEST(one_that_was_never_sent_is_not_written)
 {
-    (void)state;
     ring_case_lose(&ring.servers[0]);
     commit_at(1, ilk__ring_clock_us(&ring));
     assert_error("NOQUORUM 10.0.0.1:6379 cannot be reached");
 }
 
-static void a_copy_that_cannot_be_sent_is_unsure(void **state)
+TEST(a_copy_that_cannot_be_sent_is_unsure)
 {
-    (void)state;
     commit_on_one_server_without_reply();
     ring_case_lose(&ring.servers[0]);
     commit_at(1, ilk__ring_clock_us(&ring));
@@ -395,11 +376,10 @@ static void a_copy_that_cannot_be_sent_is_unsure(void **state)
 }
 
 /* The reply has reached this client, but not the caller. */
-static void so_is_a_copy_of_one_that_was_written(void **state)
+TEST(so_is_a_copy_of_one_that_was_written)
 {
     const int64_t at = ilk__ring_clock_us(&ring);
 
-    (void)state;
     commit_at(1, at);
     ring_case_answer(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
                      ILK__CODE_WRITTEN, "i", at);
@@ -409,9 +389,8 @@ static void so_is_a_copy_of_one_that_was_written(void **state)
     assert_true(ring_result.is_broken);
 }
 
-static void a_copy_whose_server_refuses_it_is_unsure(void **state)
+TEST(a_copy_whose_server_refuses_it_is_unsure)
 {
-    (void)state;
     commit_on_one_server_without_reply();
     commit_at(1, ilk__ring_clock_us(&ring));
     ring_case_answer_error(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
@@ -419,9 +398,8 @@ static void a_copy_whose_server_refuses_it_is_unsure(void **state)
     assert_true(ring_result.is_broken);
 }
 
-static void one_that_its_server_refuses_at_once_is_not_written(void **state)
+TEST(one_that_its_server_refuses_at_once_is_not_written)
 {
-    (void)state;
     commit_at(1, ilk__ring_clock_us(&ring));
     ring_case_answer_error(&ring.servers[0], ILK__SCRIPT_STORE_COMMIT,
                            "OOM command not allowed");
@@ -429,11 +407,10 @@ static void one_that_its_server_refuses_at_once_is_not_written(void **state)
 }
 
 /* It waits for the end of another transaction, and the home of that one is away. */
-static void a_copy_that_cannot_go_on_is_unsure(void **state)
+TEST(a_copy_that_cannot_go_on_is_unsure)
 {
     char other[ID];
 
-    (void)state;
     for (int i = 0; i == 0 || number_of(other) != 1; i++)
         snprintf(other, sizeof other, "%032x-1234567890124", i);
     for (int was_sent = 0; was_sent < 2; was_sent++) {
@@ -481,9 +458,8 @@ static void meet(int64_t ms)
                      "isis", INT64_C(1), id, ms, all_keys());
 }
 
-static void an_intent_is_ended_with_its_transaction(void **state)
+TEST(an_intent_is_ended_with_its_transaction)
 {
-    (void)state;
     for (int is_committed = 0; is_committed < 2; is_committed++) {
         read_key();
         meet(2000); /* it is old: nothing waits */
@@ -508,9 +484,8 @@ static void an_intent_is_ended_with_its_transaction(void **state)
 }
 
 /* The home forgets the decision, and says so before the read has its reply. */
-static void what_a_home_says_that_forgets_is_no_reply_to_the_read(void **state)
+TEST(what_a_home_says_that_forgets_is_no_reply_to_the_read)
 {
-    (void)state;
     read_key();
     meet(2000);
     answer_outcome(ILK_TXN_COMMITTED);
@@ -525,9 +500,8 @@ static void what_a_home_says_that_forgets_is_no_reply_to_the_read(void **state)
 }
 
 /* A server is away: its intents stay, and so does the decision. */
-static void what_cannot_be_reached_is_left(void **state)
+TEST(what_cannot_be_reached_is_left)
 {
-    (void)state;
     ring_case_lose(&ring.servers[1]);
     read_key();
     meet(2000);
@@ -541,9 +515,8 @@ static void what_cannot_be_reached_is_left(void **state)
     assert_int_equal(1, ring_case_calls(ILK__SCRIPT_STORE_READ));
 }
 
-static void two_requests_that_meet_it_end_it_once(void **state)
+TEST(two_requests_that_meet_it_end_it_once)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         read_key();
         meet(2000);
@@ -551,17 +524,15 @@ static void two_requests_that_meet_it_end_it_once(void **state)
     assert_int_equal(1, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
 }
 
-static void a_young_one_is_waited_for(void **state)
+TEST(a_young_one_is_waited_for)
 {
-    (void)state;
     read_key();
     meet(0);
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_OUTCOME));
 }
 
-static void a_commit_that_is_left_is_ended_and_forgotten(void **state)
+TEST(a_commit_that_is_left_is_ended_and_forgotten)
 {
-    (void)state;
     look_for_left(1);
     read_key();
     read_key(); /* no second look */
@@ -581,9 +552,8 @@ static void a_commit_that_is_left_is_ended_and_forgotten(void **state)
     assert_int_equal(0, ring_case_calls(ILK__SCRIPT_STORE_FINISH));
 }
 
-static void one_with_a_server_that_is_away_is_kept(void **state)
+TEST(one_with_a_server_that_is_away_is_kept)
 {
-    (void)state;
     look_for_left(1);
     read_key();
     ring_case_lose(&ring.servers[1]);
@@ -598,13 +568,11 @@ static void one_with_a_server_that_is_away_is_kept(void **state)
 
 /* ---- time ---------------------------------------------------------------- */
 
-static void the_clock_is_that_of_the_fastest_server_and_not_this_one(
-    void **state)
+TEST(the_clock_is_that_of_the_fastest_server_and_not_this_one)
 {
     const int64_t hour = 60 * minute_us;
     int64_t own;
 
-    (void)state;
     for (size_t i = 0; i < RING_SERVERS; i++)
         ring.servers[i].is_known = 0;
     own = ilk__ring_clock_us(&ring);
@@ -613,47 +581,4 @@ static void the_clock_is_that_of_the_fastest_server_and_not_this_one(
     ring.servers[1].ahead_us = -hour;
     assert_true(ilk__ring_clock_us(&ring) >= own - hour);
     assert_true(ilk__ring_clock_us(&ring) < own - hour + minute_us);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, open_store, ring_case_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_its_first_copy_committed_is_finished),
-        TEST(one_that_is_refused_finds_that_too),
-        TEST(without_its_home_it_is_unsure_and_drops_nothing),
-        TEST(it_is_unsure_while_another_copy_is_under_way),
-        TEST(what_was_prepared_is_dropped_when_no_copy_comes),
-        TEST(it_stays_until_its_home_replies),
-        TEST(after_a_minute_whoever_meets_it_drops_it),
-        TEST(a_copy_goes_on_with_what_was_prepared),
-        TEST(they_are_dropped_after_the_last_copy),
-        TEST(nothing_is_prepared_while_one_of_its_servers_is_missing),
-        TEST(nobody_has_committed_what_was_not_decided),
-        TEST(nothing_is_prepared_without_its_home),
-        TEST(a_home_that_comes_is_waited_for),
-        TEST(a_conflict_raises_the_next_timestamp),
-        TEST(a_spoilt_timestamp_stays_with_its_key),
-        TEST(one_that_was_executed_in_time_is_found),
-        TEST(one_that_was_not_is_aborted),
-        TEST(without_a_reply_it_is_unsure_if_it_was_sent_in_time),
-        TEST(one_that_was_never_sent_is_not_written),
-        TEST(a_copy_that_cannot_be_sent_is_unsure),
-        TEST(so_is_a_copy_of_one_that_was_written),
-        TEST(a_copy_whose_server_refuses_it_is_unsure),
-        TEST(one_that_its_server_refuses_at_once_is_not_written),
-        TEST(a_copy_that_cannot_go_on_is_unsure),
-        TEST(an_intent_is_ended_with_its_transaction),
-        TEST(what_a_home_says_that_forgets_is_no_reply_to_the_read),
-        TEST(what_cannot_be_reached_is_left),
-        TEST(two_requests_that_meet_it_end_it_once),
-        TEST(a_young_one_is_waited_for),
-        TEST(a_commit_that_is_left_is_ended_and_forgotten),
-        TEST(one_with_a_server_that_is_away_is_kept),
-        TEST(the_clock_is_that_of_the_fastest_server_and_not_this_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

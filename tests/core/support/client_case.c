@@ -4,17 +4,17 @@
 
 ilk_client *client;
 
-int client_setup(void **state)
+int client_setup(void)
 {
-    if (server_setup(state) != 0)
+    if (server_setup() != 0)
         return -1;
     client = open_client();
     return 0;
 }
 
-int client_teardown(void **state)
+int client_teardown(void)
 {
     ilk_client_free(client);
     client = NULL;
-    return server_teardown(state);
+    return server_teardown();
 }

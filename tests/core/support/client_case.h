@@ -2,7 +2,7 @@
 /*
  * client_case.h -- a server and one client of it for all tests of a program.
  *
- *     cmocka_run_group_tests(tests, client_setup, client_teardown);
+ *     AROUND_ALL(client_setup, client_teardown);
  */
 #ifndef ILK__CLIENT_CASE_H
 #define ILK__CLIENT_CASE_H
@@ -11,7 +11,7 @@
 
 extern ilk_client *client; /* NULL while it is not open */
 
-int client_setup(void **state);
-int client_teardown(void **state);
+int client_setup(void);
+int client_teardown(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 peer far_end;
 ilk_error err;
@@ -25,17 +25,15 @@ int conn_case_fds(void)
     return count;
 }
 
-int conn_case_setup(void **state)
+int conn_case_setup(void)
 {
-    (void)state;
     memset(&err, 0, sizeof err);
     conn = NULL;
     return peer_open(&far_end);
 }
 
-int conn_case_teardown(void **state)
+int conn_case_teardown(void)
 {
-    (void)state;
     ilk__conn_close(conn);
     peer_close(&far_end);
     return 0;

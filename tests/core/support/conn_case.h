@@ -19,8 +19,8 @@ extern ilk_error err;
 extern ilk__conn *conn;        /* closed after the test */
 extern long conn_case_fail_at; /* the allocation in an open that fails; 0 */
 
-int conn_case_setup(void **state); /* the peer listens */
-int conn_case_teardown(void **state);
+int conn_case_setup(void); /* the peer listens */
+int conn_case_teardown(void);
 
 int conn_case_fds(void); /* how many descriptors are open */
 

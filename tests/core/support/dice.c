@@ -8,13 +8,14 @@
 
 static uint64_t seed; /* never 0 */
 
-void dice_seed(void)
+int dice_seed(void)
 {
     const char *given = getenv("ILK_TEST_SEED");
 
     seed = given ? strtoull(given, NULL, 10) : (uint64_t)getpid() * 7919 + 1;
     seed += seed == 0;
     printf("ILK_TEST_SEED=%llu\n", (unsigned long long)seed);
+    return 0;
 }
 
 /* xorshift64* */

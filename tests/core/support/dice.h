@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-/* Take the seed of ILK_TEST_SEED, or another one in each process; print it. */
-void dice_seed(void);
+/* Take the seed of ILK_TEST_SEED, or another one in each process; print it. 0, for
+ * it is the set-up of programs. */
+int dice_seed(void);
 
 /* A number below `sides`. */
 uint32_t dice(uint32_t sides);

@@ -3,8 +3,8 @@
  * fixture.h -- a server of a test's own, on a private socket and port.
  *
  *     static fixture fx;
- *     int setup(void **state)    { return fixture_start(&fx, NULL); }
- *     int teardown(void **state) { return fixture_stop(&fx); }
+ *     int setup(void)    { return fixture_start(&fx, NULL); }
+ *     int teardown(void) { return fixture_stop(&fx); }
  *     ...
  *     assert_string_equal(fixture_command(&fx, "GET %s", name), "(nil)");
  *

@@ -12,7 +12,7 @@
 #ifndef ILK__FORK_CASE_H
 #define ILK__FORK_CASE_H
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <sys/types.h>
 #include <unistd.h>

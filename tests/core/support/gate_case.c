@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 gate my_gate;
 char gate_orphaned[1024];
@@ -94,9 +94,9 @@ static void note(ilk__shared *at, const ilk__message *message)
              message->data ? message->data : "");
 }
 
-int gate_setup(void **state)
+int gate_setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     shared.orphaned['q' - 'a'] = note;
     shared.orphaned['s' - 'a'] = note;
@@ -105,10 +105,10 @@ int gate_setup(void **state)
     return failed;
 }
 
-int gate_teardown(void **state)
+int gate_teardown(void)
 {
     gate_close(&my_gate);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
 
 void gate_open(gate *g, size_t names)

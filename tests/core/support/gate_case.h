@@ -29,8 +29,8 @@ extern gate my_gate; /* waits for "red" and "blue" */
 /* What came for nobody: "<kind><waiter> <id> <name>=<data>;" for each. */
 extern char gate_orphaned[1024];
 
-int gate_setup(void **state);
-int gate_teardown(void **state);
+int gate_setup(void);
+int gate_teardown(void);
 
 void gate_open(gate *g, size_t names);
 void gate_close(gate *g);

@@ -4,8 +4,8 @@
 
 #include "gateway/gateway_internal.h"
 
-#include "cmocka_all.h"
 #include "fixture.h"
+#include "test.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

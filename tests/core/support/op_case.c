@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { REPLIES = 4096, TEXT = 65536 };
 
@@ -28,17 +28,15 @@ int64_t __wrap_ilk__deadline(int64_t timeout_ms)
     return timeout_ms < 0 ? ILK__FOREVER : local_ms + timeout_ms;
 }
 
-int op_case_setup(void **state)
+int op_case_setup(void)
 {
-    (void)state;
     memset(&op_case_seen, 0, sizeof op_case_seen);
     local_ms = OP_CASE_BEGIN_MS;
     return 0;
 }
 
-int op_case_teardown(void **state)
+int op_case_teardown(void)
 {
-    (void)state;
     while (reply_count > 0)
         ilk__reply_free(replies[--reply_count]);
     return 0;

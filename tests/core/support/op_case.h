@@ -16,8 +16,8 @@ enum { OP_CASE_BEGIN_MS = 1000 * 1000 };
 
 extern int64_t local_ms; /* what every machine takes for now */
 
-int op_case_setup(void **state);    /* the clock is at its beginning */
-int op_case_teardown(void **state); /* replies are freed */
+int op_case_setup(void);    /* the clock is at its beginning */
+int op_case_teardown(void); /* replies are freed */
 
 /*
  * Kinds of questions. All ask lock_extend for two keys and two arguments but

@@ -14,13 +14,13 @@ int proxy_before_server(proxy *p)
     return proxy_open(p, path, fx.socket);
 }
 
-int proxy_setup(void **state)
+int proxy_setup(void)
 {
-    return server_setup(state) != 0 ? -1 : proxy_before_server(&between);
+    return server_setup() != 0 ? -1 : proxy_before_server(&between);
 }
 
-int proxy_teardown(void **state)
+int proxy_teardown(void)
 {
     proxy_close(&between);
-    return server_teardown(state);
+    return server_teardown();
 }

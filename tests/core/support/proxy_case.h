@@ -11,8 +11,8 @@
 
 extern proxy between;
 
-int proxy_setup(void **state); /* a server, and `between` before it */
-int proxy_teardown(void **state);
+int proxy_setup(void); /* a server, and `between` before it */
+int proxy_teardown(void);
 
 /* Only a proxy, of a test's own: 0. Ended by proxy_close(). */
 int proxy_before_server(proxy *p);

@@ -6,18 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-int queue_begin(void **state)
+int queue_begin(void)
 {
-    (void)state;
     if (strcmp(fixture_command(&fx, "FLUSHALL"), "OK") != 0)
         return -1;
     client = open_client();
     return 0;
 }
 
-int queue_end(void **state)
+int queue_end(void)
 {
-    (void)state;
     ilk_client_free(client);
     return 0;
 }

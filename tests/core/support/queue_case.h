@@ -5,8 +5,8 @@
 
 #include "client_case.h"
 
-int queue_begin(void **state); /* an empty server, a client */
-int queue_end(void **state);
+int queue_begin(void); /* an empty server, a client */
+int queue_end(void);
 
 ilk_queue *open_queue(const char *name);
 ilk_queue *open_queue_at(ilk_client *of, const char *name, int32_t order,

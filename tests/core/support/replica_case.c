@@ -6,11 +6,10 @@
 
 fixture replica;
 
-int replica_setup(void **state)
+int replica_setup(void)
 {
     char args[64];
 
-    (void)state;
     if (fixture_start(&fx, "--repl-diskless-sync-delay 0"))
         return -1;
     snprintf(args, sizeof args, "--replicaof 127.0.0.1 %d", fx.port);
@@ -19,9 +18,8 @@ int replica_setup(void **state)
     return fixture_await(&fx, "1", 10000, "WAIT 1 100");
 }
 
-int replica_teardown(void **state)
+int replica_teardown(void)
 {
-    (void)state;
     return fixture_stop(&replica) | fixture_stop(&fx);
 }
 

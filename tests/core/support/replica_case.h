@@ -9,8 +9,8 @@
 
 extern fixture replica;
 
-int replica_setup(void **state); /* in step with each other */
-int replica_teardown(void **state);
+int replica_setup(void); /* in step with each other */
+int replica_teardown(void);
 
 ilk_client *open_listening(void);
 

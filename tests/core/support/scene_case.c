@@ -8,6 +8,8 @@
 
 enum { SCENES = 32 };
 
+AROUND_ALL(server_setup, server_teardown);
+
 static const stage *on;
 
 static int is_excused(const scene *s, ilk_status st)
@@ -82,6 +84,5 @@ int run_scenes(const scene *scenes, size_t count, const stage *common)
             .test_func = no_allocation_is_one_too_many,
             .initial_state = (void *)(uintptr_t)&scenes[i],
         };
-    return _cmocka_run_group_tests("scenes", tests, count, server_setup,
-                                   server_teardown);
+    return test_run_made("scenes", tests, count);
 }

@@ -7,20 +7,17 @@
 fixture fx;
 const char *row_name;
 
-int server_setup(void **state)
+int server_setup(void)
 {
-    (void)state;
     return fixture_start(&fx, NULL);
 }
 
-int server_teardown(void **state)
+int server_teardown(void)
 {
-    (void)state;
     return fixture_stop(&fx);
 }
 
-int server_flush(void **state)
+int server_flush(void)
 {
-    (void)state;
     return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
 }

@@ -3,13 +3,13 @@
  * server_case.h -- one server for all tests of a program, started before the
  * first and ended after the last.
  *
- *     cmocka_run_group_tests(tests, server_setup, server_teardown);
+ *     AROUND_ALL(server_setup, server_teardown);
  */
 #ifndef ILK__SERVER_CASE_H
 #define ILK__SERVER_CASE_H
 
-#include "cmocka_all.h"
 #include "fixture.h"
+#include "test.h"
 
 extern fixture fx; /* the test program's server */
 
@@ -17,8 +17,8 @@ extern fixture fx; /* the test program's server */
  * row of a table; NULL: there is no table. */
 extern const char *row_name;
 
-int server_setup(void **state);
-int server_teardown(void **state);
-int server_flush(void **state); /* before a test: no keys */
+int server_setup(void);
+int server_teardown(void);
+int server_flush(void); /* before a test: no keys */
 
 #endif

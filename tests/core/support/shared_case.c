@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { TEXT = 2048 };
 
@@ -19,9 +19,9 @@ ilk__subscriber inbox_subscriber, replica_subscriber;
 ilk__subscriber *inbox_receiver;
 static const ilk__target target; /* nothing connects to it */
 
-int shared_case_setup(void **state)
+int shared_case_setup(void)
 {
-    if (op_case_setup(state) || ilk__shared_open(&shared, "me", NULL))
+    if (op_case_setup() || ilk__shared_open(&shared, "me", NULL))
         return -1;
     ilk__subscriber_init(&inbox_subscriber, 0, &target);
     ilk__subscriber_init(&replica_subscriber, 1, &target);
@@ -31,7 +31,7 @@ int shared_case_setup(void **state)
 }
 
 /* What was given back and not looked at is of no interest any more. */
-int shared_case_teardown(void **state)
+int shared_case_teardown(void)
 {
     ilk__inflight *inflight;
 
@@ -47,7 +47,7 @@ int shared_case_teardown(void **state)
     ilk__shared_close(&shared);
     ilk__subscriber_close(&inbox_subscriber);
     ilk__subscriber_close(&replica_subscriber);
-    return op_case_teardown(state);
+    return op_case_teardown();
 }
 
 /* ---- takers ------------------------------------------------------------- */

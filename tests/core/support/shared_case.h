@@ -17,8 +17,8 @@ extern ilk__subscriber
     *inbox_receiver; /* which of them receives what follows; never connected */
 
 /* shared client state whose inbox is ready */
-int shared_case_setup(void **state);
-int shared_case_teardown(void **state);
+int shared_case_setup(void);
+int shared_case_teardown(void);
 
 /* One who takes a lock, without the lock's handle. */
 typedef struct taker {

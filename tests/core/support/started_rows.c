@@ -25,18 +25,17 @@ void *open_two_locks(ilk_client *of, const char *name)
     return many;
 }
 
-int rows_setup(void **state)
+int rows_setup(void)
 {
-    if (server_flush(state) != 0)
+    if (server_flush() != 0)
         return -1;
     client = open_client();
     other = open_client();
     return 0;
 }
 
-int rows_teardown(void **state)
+int rows_teardown(void)
 {
-    (void)state;
     row_name = NULL;
     ilk_client_free(client);
     ilk_client_free(other);

@@ -46,8 +46,8 @@ void *open_two_locks(ilk_client *of, const char *name);
 /* ---- for the tests ------------------------------------------------------ */
 
 /* Around each test: a server without keys, `client` and `other`. */
-int rows_setup(void **state);
-int rows_teardown(void **state);
+int rows_setup(void);
+int rows_teardown(void);
 
 /* A command of a table, with the name put in for each @. */
 const char *filled(const char *pattern, const char *name);

@@ -12,19 +12,19 @@
 
 ilk_client *other;
 
-int state_setup(void **state)
+int state_setup(void)
 {
-    if (client_setup(state) != 0)
+    if (client_setup() != 0)
         return -1;
     other = open_client();
     return 0;
 }
 
-int state_teardown(void **state)
+int state_teardown(void)
 {
     ilk_client_free(other);
     other = NULL;
-    return client_teardown(state);
+    return client_teardown();
 }
 
 ilk_event *open_event(ilk_client *of, const char *name)

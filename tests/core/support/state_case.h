@@ -18,8 +18,8 @@
 
 extern ilk_client *other;
 
-int state_setup(void **state); /* a server, `client` and `other` */
-int state_teardown(void **state);
+int state_setup(void); /* a server, `client` and `other` */
+int state_teardown(void);
 
 ilk_event *open_event(ilk_client *of, const char *name);
 ilk_latch *open_latch(ilk_client *of, const char *name, int64_t count);

@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 ilk_client state_client;
 ilk__op state_op;
 static ilk_error error;
 
-int state_op_setup(void **state)
+int state_op_setup(void)
 {
-    if (shared_case_setup(state) != 0)
+    if (shared_case_setup() != 0)
         return -1;
     memset(&state_client, 0, sizeof state_client);
     state_client.refs = 1;
@@ -26,12 +26,12 @@ int state_op_setup(void **state)
     return state_client.loop == NULL;
 }
 
-int state_op_teardown(void **state)
+int state_op_teardown(void)
 {
     ilk__op_free(&state_op);
     assert_int_equal(1, state_client.refs);
     ilk__loop_free(state_client.loop);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
 
 ilk__waiter *state_waiter(void *handle)

@@ -12,8 +12,8 @@
 extern ilk_client state_client;
 extern ilk__op state_op; /* the wait that was begun last */
 
-int state_op_setup(void **state);
-int state_op_teardown(void **state); /* the handles are freed before */
+int state_op_setup(void);
+int state_op_teardown(void); /* the handles are freed before */
 
 /* Of an ilk_event, ilk_barrier or ilk_latch. */
 ilk__waiter *state_waiter(void *handle);

@@ -279,8 +279,7 @@ static void no_system_call_is_one_too_many(void **state)
 }
 
 int run_call_scenes(const call_scene *scenes, size_t count,
-                    const call_stage *stage, CMFixtureFunction setup,
-                    CMFixtureFunction teardown)
+                    const call_stage *stage)
 {
     struct sigaction action = {.sa_handler = give_up};
     struct CMUnitTest tests[SCENES] = {{0}};
@@ -294,5 +293,5 @@ int run_call_scenes(const call_scene *scenes, size_t count,
             .test_func = no_system_call_is_one_too_many,
             .initial_state = (void *)(uintptr_t)&scenes[i],
         };
-    return _cmocka_run_group_tests("scenes", tests, count, setup, teardown);
+    return test_run_made("scenes", tests, count);
 }

@@ -33,10 +33,9 @@ typedef struct call_stage {
     void (*clear)(void); /* free what `set` opened */
 } call_stage;
 
-/* How many tests failed; what main() returns. */
+/* How many tests failed; what main() returns. AROUND_ALL is called around them. */
 int run_call_scenes(const call_scene *scenes, size_t count,
-                    const call_stage *stage, CMFixtureFunction setup,
-                    CMFixtureFunction teardown);
+                    const call_stage *stage);
 
 /* How many more there are in this process than before the run. */
 int descriptors_left(void);

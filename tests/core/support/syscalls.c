@@ -3,7 +3,7 @@
  */
 #include "syscalls.h"
 
-#include "cmocka_all.h"
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 ilk__lease lease;
 static char lock_key[] = "orders", fence_key[] = "fence";
@@ -23,18 +23,18 @@ void lease_case_init(void)
     memcpy(lease.token, "token", lease.token_len = 5);
 }
 
-int lease_case_setup(void **state)
+int lease_case_setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     lease_case_init();
     return failed;
 }
 
-int lease_case_teardown(void **state)
+int lease_case_teardown(void)
 {
     ilk__lease_destroy(&lease);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
 
 /* Taken now, and looked after; hold_ms as max_hold_ms, 0 has no end. */

@@ -13,8 +13,8 @@ enum { ID = 7, TTL_MS = 9000, SURE_MS = TTL_MS - TTL_MS / 100 - 2 };
 
 extern ilk__lease lease;
 
-int lease_case_setup(void **state);
-int lease_case_teardown(void **state);
+int lease_case_setup(void);
+int lease_case_teardown(void);
 void lease_case_init(void); /* once more, after a test destroyed it */
 
 /* Taken now, and looked after; hold_ms as max_hold_ms, 0 has no end. */

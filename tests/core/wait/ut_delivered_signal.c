@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(gate_setup, gate_teardown);
 
 static void assert_got(gate *g, const char *signals)
 {
@@ -28,9 +30,8 @@ static void assert_waits(gate *g)
 
 static char accepted[] = "00"; /* of the two names */
 
-static void a_signal_ends_the_wait_and_its_other_places(void **state)
+TEST(a_signal_ends_the_wait_and_its_other_places)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
 
     inbox_receives("1 signal s1 id1 4 blueone");
@@ -41,11 +42,10 @@ static void a_signal_ends_the_wait_and_its_other_places(void **state)
     assert_string_equal(gate_signals(&my_gate), "1 id1 blue=one;");
 }
 
-static void with_one_list_nothing_is_left_to_cancel(void **state)
+TEST(with_one_list_nothing_is_left_to_cancel)
 {
     gate red;
 
-    (void)state;
     gate_open(&red, 1);
     gate_queue(&red, -1);
 
@@ -56,9 +56,8 @@ static void with_one_list_nothing_is_left_to_cancel(void **state)
     gate_close(&red);
 }
 
-static void an_accepted_signal_is_acknowledged(void **state)
+TEST(an_accepted_signal_is_acknowledged)
 {
-    (void)state;
     my_gate.waiter.accepted = accepted;
     gate_queue(&my_gate, -1);
 
@@ -74,9 +73,8 @@ static void an_accepted_signal_is_acknowledged(void **state)
     assert_string_equal(gate_signals(&my_gate), "1 id1 blue=one;");
 }
 
-static void data_are_any_bytes(void **state)
+TEST(data_are_any_bytes)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
 
     inbox_receives_bytes("1 signal s1 id1 3 red\0 \n\xff", 25);
@@ -87,9 +85,8 @@ static void data_are_any_bytes(void **state)
                         4);
 }
 
-static void a_wait_for_all_takes_one_of_each(void **state)
+TEST(a_wait_for_all_takes_one_of_each)
 {
-    (void)state;
     my_gate.waiter.wants_all = 1;
     gate_queue(&my_gate, -1);
 
@@ -102,10 +99,8 @@ static void a_wait_for_all_takes_one_of_each(void **state)
     assert_got(&my_gate, "1 id1 blue=one;0 id3 red=all;");
 }
 
-static void what_a_wait_for_any_does_not_want_is_left_to_the_server(
-    void **state)
+TEST(what_a_wait_for_any_does_not_want_is_left_to_the_server)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
 
     inbox_receives("1 signal s1 id1 3 redone");
@@ -117,9 +112,8 @@ static void what_a_wait_for_any_does_not_want_is_left_to_the_server(
     assert_string_equal(gate_orphaned, "");
 }
 
-static void a_signal_for_nobody_is_orphaned_with_its_data(void **state)
+TEST(a_signal_for_nobody_is_orphaned_with_its_data)
 {
-    (void)state;
     inbox_receives("1 signal s77 id1 3 reddata");
     gate_queue(&my_gate, -1);
     inbox_receives("1 signal s1 id2 5 greendata"); /* not what it waits for */
@@ -128,18 +122,15 @@ static void a_signal_for_nobody_is_orphaned_with_its_data(void **state)
     assert_waits(&my_gate);
 }
 
-static void a_wake_up_of_nobody_is_orphaned(void **state)
+TEST(a_wake_up_of_nobody_is_orphaned)
 {
-    (void)state;
     inbox_receives("1 wake q77 jobs");
 
     assert_string_equal(gate_orphaned, "q77 - jobs=;");
 }
 
-static void a_wait_for_all_that_ends_leaves_what_it_had_to_the_server(
-    void **state)
+TEST(a_wait_for_all_that_ends_leaves_what_it_had_to_the_server)
 {
-    (void)state;
     my_gate.waiter.wants_all = 1;
     my_gate.waiter.accepted = accepted;
     gate_queue(&my_gate, 8000);
@@ -160,10 +151,8 @@ static void a_wait_for_all_that_ends_leaves_what_it_had_to_the_server(
     assert_null(my_gate.waiter.delivered);
 }
 
-static void a_suspended_wait_that_is_dropped_leaves_what_it_had_to_the_server(
-    void **state)
+TEST(a_suspended_wait_that_is_dropped_leaves_what_it_had_to_the_server)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     inbox_receives("1 signal s1 id1 3 redone");
@@ -174,9 +163,8 @@ static void a_suspended_wait_that_is_dropped_leaves_what_it_had_to_the_server(
     assert_null(my_gate.waiter.delivered);
 }
 
-static void a_suspended_wait_is_taken_up_with_its_signal(void **state)
+TEST(a_suspended_wait_is_taken_up_with_its_signal)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     inbox_receives("1 signal s1 id1 3 redone");
@@ -188,9 +176,8 @@ static void a_suspended_wait_is_taken_up_with_its_signal(void **state)
     assert_string_equal(gate_signals(&my_gate), "0 id1 red=one;");
 }
 
-static void the_next_wait_begins_without_the_last_ones_signals(void **state)
+TEST(the_next_wait_begins_without_the_last_ones_signals)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     inbox_receives("1 signal s1 id1 3 redone");
     assert_got(&my_gate, "0 id1 red=one;");
@@ -202,9 +189,8 @@ static void the_next_wait_begins_without_the_last_ones_signals(void **state)
     assert_waits(&my_gate);
 }
 
-static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
+TEST(a_second_copy_is_dropped_also_when_nobody_waits_now)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     inbox_receives("1 signal s1 id1 3 redone");
     inbox_receives("1 signal s1 id1 3 redone");
@@ -223,9 +209,8 @@ static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
 
 /* Who has its signal of a name does not stand in the wait queue for it
  * again. */
-static void a_word_of_a_name_that_has_come_is_not_heeded(void **state)
+TEST(a_word_of_a_name_that_has_come_is_not_heeded)
 {
-    (void)state;
     my_gate.waiter.wants_all = 1;
     gate_queue(&my_gate, -1);
     inbox_receives("1 signal s1 id1 4 blueone");
@@ -236,11 +221,10 @@ static void a_word_of_a_name_that_has_come_is_not_heeded(void **state)
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 }
 
-static void all_who_are_told_the_same_share_one_copy(void **state)
+TEST(all_who_are_told_the_same_share_one_copy)
 {
     gate red;
 
-    (void)state;
     gate_open(&red, 1);
     gate_queue(&my_gate, -1);
     gate_queue(&red, -1);
@@ -253,11 +237,10 @@ static void all_who_are_told_the_same_share_one_copy(void **state)
     gate_close(&red);
 }
 
-static void a_notify_is_for_all_who_stood_there(void **state)
+TEST(a_notify_is_for_all_who_stood_there)
 {
     gate red;
 
-    (void)state;
     gate_open(&red, 1);
     gate_queue(&my_gate, -1);
     gate_queue(&red, -1);
@@ -273,9 +256,8 @@ static void a_notify_is_for_all_who_stood_there(void **state)
     gate_close(&red);
 }
 
-static void what_overtakes_the_ticket_is_put_aside(void **state)
+TEST(what_overtakes_the_ticket_is_put_aside)
 {
-    (void)state;
     assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
     inbox_receives("1 notify 9 id1 3 redbefore");
     inbox_receives("1 notify 10 id2 3 redours");
@@ -289,9 +271,8 @@ static void what_overtakes_the_ticket_is_put_aside(void **state)
     assert_string_equal(gate_signals(&my_gate), "0 id2 red=ours;");
 }
 
-static void what_came_before_us_is_not_ours(void **state)
+TEST(what_came_before_us_is_not_ours)
 {
-    (void)state;
     assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
     inbox_receives("1 notify 9 id1 3 redbefore");
     inbox_receives("1 notify 19 id2 4 bluebefore");
@@ -302,9 +283,8 @@ static void what_came_before_us_is_not_ours(void **state)
     assert_string_equal(gate_signals(&my_gate), "");
 }
 
-static void a_place_taken_anew_counts_from_the_first_ticket(void **state)
+TEST(a_place_taken_anew_counts_from_the_first_ticket)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
     inbox_receives("1 wake s1 red");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -318,9 +298,8 @@ static void a_place_taken_anew_counts_from_the_first_ticket(void **state)
     assert_string_equal(gate_signals(&my_gate), "0 id2 red=ours;");
 }
 
-static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
+TEST(what_is_put_aside_is_bounded_and_the_newest_stays)
 {
-    (void)state;
     assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
     for (int i = 1; i <= 40; i++)
         inbox_receives("1 notify %d id%d 3 red", i, i);
@@ -334,12 +313,11 @@ static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
 
 /* ---- memory ------------------------------------------------------------- */
 
-static void what_there_is_no_memory_for_is_orphaned(void **state)
+TEST(what_there_is_no_memory_for_is_orphaned)
 {
     int taken;
     long nth = 1;
 
-    (void)state;
     gate_queue(&my_gate, -1);
     do {
         ilk__message message = {.type = ILK__MESSAGE_SIGNAL,
@@ -362,11 +340,10 @@ static void what_there_is_no_memory_for_is_orphaned(void **state)
     assert_got(&my_gate, "0 id1 red=x;");
 }
 
-static void a_wait_without_memory_stands_in_no_list(void **state)
+TEST(a_wait_without_memory_stands_in_no_list)
 {
     ilk__act act = ILK__ACT_DONE;
 
-    (void)state;
     for (long nth = 1; act == ILK__ACT_DONE; nth++) {
         assert_true(nth < 20);
         ilk__alloc_fail_at(nth);
@@ -384,9 +361,8 @@ static void a_wait_without_memory_stands_in_no_list(void **state)
 }
 
 /* The caller would find no signal behind the success. */
-static void a_grant_is_not_taken_for_a_signal(void **state)
+TEST(a_grant_is_not_taken_for_a_signal)
 {
-    (void)state;
     gate_queue(&my_gate, -1);
 
     inbox_receives("1 grant s1 %s 18 5000 1000000 red",
@@ -396,11 +372,10 @@ static void a_grant_is_not_taken_for_a_signal(void **state)
     assert_int_equal(shared.stats.messages_refused, 1);
 }
 
-static void a_refresh_that_reports_a_hold_makes_no_sense(void **state)
+TEST(a_refresh_that_reports_a_hold_makes_no_sense)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     gate_queue(&my_gate, -1);
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
@@ -411,39 +386,4 @@ static void a_refresh_that_reports_a_hold_makes_no_sense(void **state)
 
     assert_int_equal(inflight->op.status, ILK_EREPLY);
     assert_waits(&my_gate);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_signal_ends_the_wait_and_its_other_places),
-        TEST(with_one_list_nothing_is_left_to_cancel),
-        TEST(an_accepted_signal_is_acknowledged),
-        TEST(data_are_any_bytes),
-        TEST(a_wait_for_all_takes_one_of_each),
-        TEST(what_a_wait_for_any_does_not_want_is_left_to_the_server),
-        TEST(a_signal_for_nobody_is_orphaned_with_its_data),
-        TEST(a_wake_up_of_nobody_is_orphaned),
-        TEST(a_wait_for_all_that_ends_leaves_what_it_had_to_the_server),
-        TEST(a_suspended_wait_that_is_dropped_leaves_what_it_had_to_the_server),
-        TEST(a_suspended_wait_is_taken_up_with_its_signal),
-        TEST(the_next_wait_begins_without_the_last_ones_signals),
-        TEST(a_second_copy_is_dropped_also_when_nobody_waits_now),
-        TEST(a_word_of_a_name_that_has_come_is_not_heeded),
-        TEST(all_who_are_told_the_same_share_one_copy),
-        TEST(a_notify_is_for_all_who_stood_there),
-        TEST(what_overtakes_the_ticket_is_put_aside),
-        TEST(what_came_before_us_is_not_ours),
-        TEST(a_place_taken_anew_counts_from_the_first_ticket),
-        TEST(what_is_put_aside_is_bounded_and_the_newest_stays),
-        TEST(what_there_is_no_memory_for_is_orphaned),
-        TEST(a_wait_without_memory_stands_in_no_list),
-        TEST(a_grant_is_not_taken_for_a_signal),
-        TEST(a_refresh_that_reports_a_hold_makes_no_sense),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

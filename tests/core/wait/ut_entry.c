@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static const ilk__entry entry = {.kind = 'x',
                                  .client = "c0ffee",
@@ -20,13 +20,12 @@ static int reads(ilk__entry_text *out, const char *text)
     return ilk__entry_read(out, text, strlen(text));
 }
 
-static void what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
     char text[ILK__ENTRY_MAX];
     ilk__entry_text found;
     size_t len = ilk__entry_write(text, &entry);
 
-    (void)state;
     assert_string_equal(text,
                         "1 x c0ffee x17.5ec t0k3n 30000 2 host:12 two words");
     assert_int_equal(len, strlen(text));
@@ -40,12 +39,11 @@ static void what_is_written_is_read(void **state)
     assert_memory_equal(found.who.client, entry.client, found.who.client_len);
 }
 
-static void a_signal_has_a_version_of_its_own(void **state)
+TEST(a_signal_has_a_version_of_its_own)
 {
     char text[ILK__ENTRY_MAX];
     ilk__entry of = entry;
 
-    (void)state;
     of.kind = 's';
     ilk__entry_write(text, &of);
     assert_string_equal(text,
@@ -63,14 +61,13 @@ static void is_who(const char *text, const char *client, const char *label)
     assert_memory_equal(found.label, label, found.label_len);
 }
 
-static void a_record_has_client_and_label(void **state)
+TEST(a_record_has_client_and_label)
 {
-    (void)state;
     is_who("0123456789abcdef host:12", "0123456789abcdef", "host:12");
     is_who("0123456789abcdef ", "0123456789abcdef", "");
 }
 
-static void a_record_of_an_earlier_version_has_the_label_alone(void **state)
+TEST(a_record_of_an_earlier_version_has_the_label_alone)
 {
     static const char *const labels[] = {
         "",
@@ -81,16 +78,14 @@ static void a_record_of_an_earlier_version_has_the_label_alone(void **state)
         "0123456789abcdeF host",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
         is_who(labels[i], "", labels[i]);
 }
 
-static void stores_without_entries_show_the_client_in_who(void **state)
+TEST(stores_without_entries_show_the_client_in_who)
 {
     ilk__entry_text found;
 
-    (void)state;
     assert_true(reads(&found, "1 x - x0.- t 0 1 0123456789abcdef host:12"));
     assert_int_equal(found.who.client_len, 16);
     assert_int_equal(found.who.label_len, 7);
@@ -98,13 +93,12 @@ static void stores_without_entries_show_the_client_in_who(void **state)
     assert_int_equal(found.who.client_len, 0);
 }
 
-static void a_label_that_is_too_long_is_cut(void **state)
+TEST(a_label_that_is_too_long_is_cut)
 {
     char text[ILK__ENTRY_MAX], label[2 * ILK__ENTRY_MAX];
     ilk__entry of = entry;
     ilk__entry_text found;
 
-    (void)state;
     memset(label, 'l', sizeof label);
     label[sizeof label - 1] = '\0';
     of.who = label;
@@ -113,7 +107,7 @@ static void a_label_that_is_too_long_is_cut(void **state)
     assert_true(reads(&found, text));
 }
 
-static void other_texts_are_no_entries(void **state)
+TEST(other_texts_are_no_entries)
 {
     static const char *const texts[] = {
         "",
@@ -129,24 +123,8 @@ static void other_texts_are_no_entries(void **state)
     };
     ilk__entry_text found;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_false(reads(&found, texts[i]));
     assert_true(reads(&found, "1 x c x1 t 1 1 "));
     assert_int_equal(found.who.label_len, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(a_signal_has_a_version_of_its_own),
-        cmocka_unit_test(a_record_has_client_and_label),
-        cmocka_unit_test(a_record_of_an_earlier_version_has_the_label_alone),
-        cmocka_unit_test(stores_without_entries_show_the_client_in_who),
-        cmocka_unit_test(a_label_that_is_too_long_is_cut),
-        cmocka_unit_test(other_texts_are_no_entries),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

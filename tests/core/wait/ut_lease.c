@@ -9,13 +9,14 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(lease_case_setup, lease_case_teardown);
 
 /* ---- holding ------------------------------------------------------------ */
 
-static void a_lease_is_ours_less_one_percent_and_two_ms(void **state)
+TEST(a_lease_is_ours_less_one_percent_and_two_ms)
 {
-    (void)state;
     assert_int_equal(ilk__lease_deadline(1000, 30000), 1000 + 30000 - 302);
     assert_int_equal(ilk__lease_deadline(1000, 1), 1000 + 1 - 2);
     assert_int_equal(ilk__lease_deadline(1000, INT64_MAX),
@@ -23,9 +24,8 @@ static void a_lease_is_ours_less_one_percent_and_two_ms(void **state)
     assert_int_equal(ilk__lease_deadline(1000, INT64_MIN), 1000 - 2);
 }
 
-static void a_hold_tells_what_is_left_of_it(void **state)
+TEST(a_hold_tells_what_is_left_of_it)
 {
-    (void)state;
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
     assert_int_equal(ilk__lease_remaining(&lease), 0);
 
@@ -45,9 +45,8 @@ static void a_hold_tells_what_is_left_of_it(void **state)
     assert_int_equal(lease.fence, 17); /* of the last hold */
 }
 
-static void an_unwatched_hold_runs_out_in_silence(void **state)
+TEST(an_unwatched_hold_runs_out_in_silence)
 {
-    (void)state;
     ilk__lease_begin(&lease, 17, ilk__lease_deadline(local_ms, TTL_MS), TTL_MS);
 
     shared_tick(INT64_C(2) * TTL_MS);
@@ -59,9 +58,8 @@ static void an_unwatched_hold_runs_out_in_silence(void **state)
     assert_int_equal(shared.stats.held, 0);
 }
 
-static void a_watched_hold_without_renewal_tells_of_its_end(void **state)
+TEST(a_watched_hold_without_renewal_tells_of_its_end)
 {
-    (void)state;
     hold(0, 0);
 
     shared_tick(SURE_MS - 1);
@@ -72,9 +70,8 @@ static void a_watched_hold_without_renewal_tells_of_its_end(void **state)
     assert_lost(ILK_ETIMEOUT);
 }
 
-static void a_loss_found_by_the_caller_is_told_once(void **state)
+TEST(a_loss_found_by_the_caller_is_told_once)
 {
-    (void)state;
     hold(1, 0);
 
     ilk__lease_lose(&lease, NULL);
@@ -84,7 +81,7 @@ static void a_loss_found_by_the_caller_is_told_once(void **state)
     assert_lost(ILK_ELOST);
 }
 
-static void a_kind_has_its_own_noun_and_notification(void **state)
+TEST(a_kind_has_its_own_noun_and_notification)
 {
     const ilk__lease_kind permits = {
         .noun = "permit",
@@ -94,7 +91,6 @@ static void a_kind_has_its_own_noun_and_notification(void **state)
     ilk_notification notification = {.size = sizeof notification};
     ilk_error err;
 
-    (void)state;
     lease.kind = &permits;
     hold(1, 0);
 
@@ -113,9 +109,8 @@ static void a_kind_has_its_own_noun_and_notification(void **state)
     assert_int_equal(notification.cause, ILK_LOSS_DELETED);
 }
 
-static void what_is_not_held_cannot_be_lost(void **state)
+TEST(what_is_not_held_cannot_be_lost)
 {
-    (void)state;
     ilk__lease_lose(&lease, NULL);
 
     assert_no_notification();
@@ -124,9 +119,8 @@ static void what_is_not_held_cannot_be_lost(void **state)
 
 /* ---- renewal ------------------------------------------------------------ */
 
-static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
+TEST(a_hold_is_renewed_at_a_third_of_its_lease)
 {
-    (void)state;
     hold(1, 0);
 
     for (int i = 1; i <= 5; i++) {
@@ -146,9 +140,8 @@ static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
 }
 
 /* A reply that took long leaves less than a third of the lease. */
-static void a_hold_that_was_late_is_renewed_before_its_end(void **state)
+TEST(a_hold_that_was_late_is_renewed_before_its_end)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(TTL_MS / 3);
     (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
@@ -164,11 +157,10 @@ static void a_hold_that_was_late_is_renewed_before_its_end(void **state)
     assert_no_notification();
 }
 
-static void a_renewal_counts_from_its_question(void **state)
+TEST(a_renewal_counts_from_its_question)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     inflight = renewal_of(TTL_MS);
@@ -179,9 +171,8 @@ static void a_renewal_counts_from_its_question(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS - 800);
 }
 
-static void a_shorter_lease_from_the_server_is_what_counts(void **state)
+TEST(a_shorter_lease_from_the_server_is_what_counts)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
 
@@ -192,9 +183,8 @@ static void a_shorter_lease_from_the_server_is_what_counts(void **state)
     (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
 }
 
-static void a_renewal_that_is_refused_is_a_loss(void **state)
+TEST(a_renewal_that_is_refused_is_a_loss)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
 
@@ -208,9 +198,8 @@ static void a_renewal_that_is_refused_is_a_loss(void **state)
     assert_no_notification();
 }
 
-static void another_type_at_the_key_is_a_loss(void **state)
+TEST(another_type_at_the_key_is_a_loss)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
 
@@ -219,9 +208,8 @@ static void another_type_at_the_key_is_a_loss(void **state)
     assert_lost(ILK_ETYPE);
 }
 
-static void an_error_that_may_pass_is_no_loss(void **state)
+TEST(an_error_that_may_pass_is_no_loss)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
 
@@ -236,11 +224,10 @@ static void an_error_that_may_pass_is_no_loss(void **state)
     assert_no_notification();
 }
 
-static void a_renewal_without_an_answer_is_a_loss_at_the_deadline(void **state)
+TEST(a_renewal_without_an_answer_is_a_loss_at_the_deadline)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     inflight = renewal_of(TTL_MS);
@@ -258,9 +245,8 @@ static void a_renewal_without_an_answer_is_a_loss_at_the_deadline(void **state)
     assert_int_equal(shared.stats.renewals, 0);
 }
 
-static void a_frozen_process_finds_its_hold_lost(void **state)
+TEST(a_frozen_process_finds_its_hold_lost)
 {
-    (void)state;
     hold(1, 0);
 
     shared_tick(INT64_C(5) * TTL_MS);
@@ -270,9 +256,8 @@ static void a_frozen_process_finds_its_hold_lost(void **state)
 }
 
 /* Its number would be beyond what the server's scripts can count. */
-static void a_renewal_with_a_fence_that_cannot_be_is_no_answer(void **state)
+TEST(a_renewal_with_a_fence_that_cannot_be_is_no_answer)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
 
@@ -285,9 +270,8 @@ static void a_renewal_with_a_fence_that_cannot_be_is_no_answer(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
 }
 
-static void an_old_answer_moves_nothing(void **state)
+TEST(an_old_answer_moves_nothing)
 {
-    (void)state;
     hold(1, 0);
 
     assert_int_equal(ilk__lease_prolong(&lease, local_ms - 10, TTL_MS), 1);
@@ -295,11 +279,10 @@ static void an_old_answer_moves_nothing(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
 }
 
-static void a_renewal_without_memory_is_tried_again(void **state)
+TEST(a_renewal_without_memory_is_tried_again)
 {
     size_t before;
 
-    (void)state;
     hold(1, 0);
     before = shared.timers.reserved;
     while (shared.timers.reserved < shared.timers.room)
@@ -341,13 +324,12 @@ static void await_detaching(const ilk__inflight *renewal)
 }
 
 /* Otherwise the renewal would prolong a hold that is somebody else's by then. */
-static void a_detach_waits_for_the_renewal_in_flight(void **state)
+TEST(a_detach_waits_for_the_renewal_in_flight)
 {
     ilk_status st = ILK_EAGAIN;
     ilk__inflight *renewal;
     pthread_t thread;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     renewal = renewal_of(TTL_MS);
@@ -362,45 +344,12 @@ static void a_detach_waits_for_the_renewal_in_flight(void **state)
     assert_no_notification();
 }
 
-static void a_detach_finds_out_that_the_hold_was_lost(void **state)
+TEST(a_detach_finds_out_that_the_hold_was_lost)
 {
-    (void)state;
     hold(1, 0);
     ilk__lease_lose(&lease, NULL);
 
     assert_int_equal(ilk__lease_detach(&lease, NULL), ILK_ELOST);
 
     assert_lost(ILK_ELOST);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, lease_case_setup, lease_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_lease_is_ours_less_one_percent_and_two_ms),
-        TEST(a_hold_tells_what_is_left_of_it),
-        TEST(an_unwatched_hold_runs_out_in_silence),
-        TEST(a_watched_hold_without_renewal_tells_of_its_end),
-        TEST(a_loss_found_by_the_caller_is_told_once),
-        TEST(a_kind_has_its_own_noun_and_notification),
-        TEST(what_is_not_held_cannot_be_lost),
-        TEST(a_hold_is_renewed_at_a_third_of_its_lease),
-        TEST(a_hold_that_was_late_is_renewed_before_its_end),
-        TEST(a_renewal_counts_from_its_question),
-        TEST(a_shorter_lease_from_the_server_is_what_counts),
-        TEST(a_renewal_that_is_refused_is_a_loss),
-        TEST(another_type_at_the_key_is_a_loss),
-        TEST(an_error_that_may_pass_is_no_loss),
-        TEST(a_renewal_without_an_answer_is_a_loss_at_the_deadline),
-        TEST(a_frozen_process_finds_its_hold_lost),
-        TEST(a_renewal_with_a_fence_that_cannot_be_is_no_answer),
-        TEST(an_old_answer_moves_nothing),
-        TEST(a_renewal_without_memory_is_tried_again),
-        TEST(a_detach_waits_for_the_renewal_in_flight),
-        TEST(a_detach_finds_out_that_the_hold_was_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

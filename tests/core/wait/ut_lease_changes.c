@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(lease_case_setup, lease_case_teardown);
 
 static ilk__lease_change change, other;
 
@@ -37,9 +39,8 @@ static void renewal_is_answered(ilk__inflight *renewal, int64_t lease_ms)
 
 /* ---- one extend --------------------------------------------------------- */
 
-static void an_extend_is_believed_at_once_when_it_shortens(void **state)
+TEST(an_extend_is_believed_at_once_when_it_shortens)
 {
-    (void)state;
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
@@ -49,9 +50,8 @@ static void an_extend_is_believed_at_once_when_it_shortens(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
 }
 
-static void an_extend_is_believed_when_answered_when_it_lengthens(void **state)
+TEST(an_extend_is_believed_when_answered_when_it_lengthens)
 {
-    (void)state;
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 60000);
@@ -62,9 +62,8 @@ static void an_extend_is_believed_when_answered_when_it_lengthens(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(60000) - 50);
 }
 
-static void an_answer_as_expected_changes_nothing(void **state)
+TEST(an_answer_as_expected_changes_nothing)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 3000);
     local_ms += 100;
@@ -75,12 +74,11 @@ static void an_answer_as_expected_changes_nothing(void **state)
 }
 
 /* The server grants less than was requested. */
-static void a_shorter_answer_counts(void **state)
+TEST(a_shorter_answer_counts)
 {
     ilk__lease_outcome outcome = {
         .status = ILK_OK, .lease_ms = 1000, .in_order = 1};
 
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 3000);
 
@@ -90,9 +88,8 @@ static void a_shorter_answer_counts(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
 }
 
-static void a_longer_extend_that_was_not_sent_changes_nothing(void **state)
+TEST(a_longer_extend_that_was_not_sent_changes_nothing)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 2 * TTL_MS);
 
@@ -102,9 +99,8 @@ static void a_longer_extend_that_was_not_sent_changes_nothing(void **state)
 }
 
 /* The outcome of the first one is unknown, so the longer deadline stays lost. */
-static void an_unsent_extend_beside_a_doubt_takes_nothing_back(void **state)
+TEST(an_unsent_extend_beside_a_doubt_takes_nothing_back)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 5000);
     assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
@@ -115,9 +111,8 @@ static void an_unsent_extend_beside_a_doubt_takes_nothing_back(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(3000));
 }
 
-static void an_extend_that_was_not_sent_changes_nothing(void **state)
+TEST(an_extend_that_was_not_sent_changes_nothing)
 {
-    (void)state;
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
@@ -129,9 +124,8 @@ static void an_extend_that_was_not_sent_changes_nothing(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
 }
 
-static void a_lease_that_ends_before_the_answer_is_lost(void **state)
+TEST(a_lease_that_ends_before_the_answer_is_lost)
 {
-    (void)state;
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
@@ -142,9 +136,8 @@ static void a_lease_that_ends_before_the_answer_is_lost(void **state)
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
 }
 
-static void a_refused_extend_is_a_loss(void **state)
+TEST(a_refused_extend_is_a_loss)
 {
-    (void)state;
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 60000);
@@ -156,11 +149,10 @@ static void a_refused_extend_is_a_loss(void **state)
 /* ---- beside a renewal --------------------------------------------------- */
 
 /* The server may execute either first, and either answer may come first. */
-static void a_renewal_beside_a_longer_extend_takes_nothing_away(void **state)
+TEST(a_renewal_beside_a_longer_extend_takes_nothing_away)
 {
     ilk__inflight *renewal;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     renewal = renewal_of(TTL_MS);
@@ -172,11 +164,10 @@ static void a_renewal_beside_a_longer_extend_takes_nothing_away(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(60000));
 }
 
-static void a_renewal_beside_a_shorter_extend_adds_nothing(void **state)
+TEST(a_renewal_beside_a_shorter_extend_adds_nothing)
 {
     ilk__inflight *renewal;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     renewal = renewal_of(TTL_MS);
@@ -188,9 +179,8 @@ static void a_renewal_beside_a_shorter_extend_adds_nothing(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
 }
 
-static void a_renewal_inside_a_shorter_extend_adds_nothing(void **state)
+TEST(a_renewal_inside_a_shorter_extend_adds_nothing)
 {
-    (void)state;
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
@@ -201,9 +191,8 @@ static void a_renewal_inside_a_shorter_extend_adds_nothing(void **state)
     assert_int_equal(end(&change, ILK_OK), ILK_OK);
 }
 
-static void the_next_renewal_counts_in_full(void **state)
+TEST(the_next_renewal_counts_in_full)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
     assert_int_equal(end(&change, ILK_OK), ILK_OK);
@@ -217,9 +206,8 @@ static void the_next_renewal_counts_in_full(void **state)
 /* ---- without an answer -------------------------------------------------- */
 
 /* It may be executed after every renewal, so each is worth no more than it. */
-static void an_extend_without_an_answer_caps_every_renewal(void **state)
+TEST(an_extend_without_an_answer_caps_every_renewal)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
     assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
@@ -232,9 +220,8 @@ static void an_extend_without_an_answer_caps_every_renewal(void **state)
     assert_no_notification();
 }
 
-static void an_answer_on_the_same_way_ends_the_doubt(void **state)
+TEST(an_answer_on_the_same_way_ends_the_doubt)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
     assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
@@ -246,9 +233,8 @@ static void an_answer_on_the_same_way_ends_the_doubt(void **state)
     assert_false(ilk__lease_in_doubt(&lease, ILK__LEASE_BY_CALLER));
 }
 
-static void an_answer_on_another_way_leaves_the_doubt(void **state)
+TEST(an_answer_on_another_way_leaves_the_doubt)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_LOOP, 1000);
     assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
@@ -261,12 +247,11 @@ static void an_answer_on_another_way_leaves_the_doubt(void **state)
 }
 
 /* The connection that broke could not be closed: nothing ends the doubt. */
-static void without_order_a_doubt_stays(void **state)
+TEST(without_order_a_doubt_stays)
 {
     const ilk__lease_outcome repeated = {
         .status = ILK_OK, .lease_ms = 30000, .may_have_run = 1};
 
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
     assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
@@ -279,9 +264,8 @@ static void without_order_a_doubt_stays(void **state)
     assert_true(ilk__lease_in_doubt(&lease, ILK__LEASE_BY_CALLER));
 }
 
-static void a_slow_answer_takes_no_renewal_back(void **state)
+TEST(a_slow_answer_takes_no_renewal_back)
 {
-    (void)state;
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
@@ -292,9 +276,8 @@ static void a_slow_answer_takes_no_renewal_back(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
 }
 
-static void an_unsent_extend_takes_no_other_back(void **state)
+TEST(an_unsent_extend_takes_no_other_back)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 5000);
     begin(&other, ILK__LEASE_BY_CALLER, 1000);
@@ -305,9 +288,8 @@ static void an_unsent_extend_takes_no_other_back(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
 }
 
-static void a_new_hold_has_no_doubts(void **state)
+TEST(a_new_hold_has_no_doubts)
 {
-    (void)state;
     hold(1, 0);
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
     assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
@@ -323,9 +305,8 @@ static void a_new_hold_has_no_doubts(void **state)
 
 /* Jobs of one reservation share its lease, and may be extended by two
  * threads: the answers do not say which extend was executed last. */
-static void extends_at_the_same_time_are_worth_the_shortest(void **state)
+TEST(extends_at_the_same_time_are_worth_the_shortest)
 {
-    (void)state;
     for (int first = 0; first < 2; first++) {
         hold(1, 0);
         begin(&change, ILK__LEASE_BY_CALLER, 60000);
@@ -340,36 +321,4 @@ static void extends_at_the_same_time_are_worth_the_shortest(void **state)
         assert_int_equal(ilk__lease_remaining(&lease), sure(60000));
         ilk__lease_end(&lease);
     }
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, lease_case_setup, lease_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_extend_is_believed_at_once_when_it_shortens),
-        TEST(an_extend_is_believed_when_answered_when_it_lengthens),
-        TEST(an_answer_as_expected_changes_nothing),
-        TEST(a_shorter_answer_counts),
-        TEST(a_longer_extend_that_was_not_sent_changes_nothing),
-        TEST(an_unsent_extend_beside_a_doubt_takes_nothing_back),
-        TEST(an_extend_that_was_not_sent_changes_nothing),
-        TEST(a_lease_that_ends_before_the_answer_is_lost),
-        TEST(a_refused_extend_is_a_loss),
-        TEST(a_renewal_beside_a_longer_extend_takes_nothing_away),
-        TEST(a_renewal_beside_a_shorter_extend_adds_nothing),
-        TEST(a_renewal_inside_a_shorter_extend_adds_nothing),
-        TEST(the_next_renewal_counts_in_full),
-        TEST(an_extend_without_an_answer_caps_every_renewal),
-        TEST(an_answer_on_the_same_way_ends_the_doubt),
-        TEST(an_answer_on_another_way_leaves_the_doubt),
-        TEST(without_order_a_doubt_stays),
-        TEST(a_slow_answer_takes_no_renewal_back),
-        TEST(an_unsent_extend_takes_no_other_back),
-        TEST(a_new_hold_has_no_doubts),
-        TEST(extends_at_the_same_time_are_worth_the_shortest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,13 +8,14 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(lease_case_setup, lease_case_teardown);
 
 /* ---- the limit of a hold ------------------------------------------------ */
 
-static void no_renewal_goes_beyond_the_limit(void **state)
+TEST(no_renewal_goes_beyond_the_limit)
 {
-    (void)state;
     hold(1, 10000);
     shared_tick(3000);
 
@@ -28,9 +29,8 @@ static void no_renewal_goes_beyond_the_limit(void **state)
     assert_lost(ILK_ETIMEOUT);
 }
 
-static void a_far_limit_changes_nothing_at_first(void **state)
+TEST(a_far_limit_changes_nothing_at_first)
 {
-    (void)state;
     hold(1, 20000);
 
     for (int i = 0; i < 3; i++) {
@@ -49,11 +49,10 @@ static void a_far_limit_changes_nothing_at_first(void **state)
 
 /* ---- late answers ------------------------------------------------------- */
 
-static void an_answer_after_the_release_changes_nothing(void **state)
+TEST(an_answer_after_the_release_changes_nothing)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     inflight = renewal_of(TTL_MS);
@@ -66,11 +65,10 @@ static void an_answer_after_the_release_changes_nothing(void **state)
     assert_int_equal(shared.stats.renewals, 0);
 }
 
-static void an_answer_to_the_hold_before_changes_nothing(void **state)
+TEST(an_answer_to_the_hold_before_changes_nothing)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     inflight = renewal_of(TTL_MS);
@@ -84,11 +82,10 @@ static void an_answer_to_the_hold_before_changes_nothing(void **state)
     assert_no_notification();
 }
 
-static void the_handle_may_go_before_the_answer(void **state)
+TEST(the_handle_may_go_before_the_answer)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     inflight = renewal_of(TTL_MS);
@@ -100,9 +97,8 @@ static void the_handle_may_go_before_the_answer(void **state)
     lease_case_init();
 }
 
-static void a_handle_that_goes_takes_its_news_along(void **state)
+TEST(a_handle_that_goes_takes_its_news_along)
 {
-    (void)state;
     hold(0, 0);
     shared_tick(TTL_MS);
 
@@ -112,9 +108,8 @@ static void a_handle_that_goes_takes_its_news_along(void **state)
     lease_case_init();
 }
 
-static void closing_ends_a_renewal_and_leaves_the_hold(void **state)
+TEST(closing_ends_a_renewal_and_leaves_the_hold)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
 
@@ -126,9 +121,8 @@ static void closing_ends_a_renewal_and_leaves_the_hold(void **state)
 
 /* ---- by hand ------------------------------------------------------------ */
 
-static void prolonging_moves_deadline_and_renewal(void **state)
+TEST(prolonging_moves_deadline_and_renewal)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(2900);
 
@@ -141,9 +135,8 @@ static void prolonging_moves_deadline_and_renewal(void **state)
     (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
 }
 
-static void a_lost_hold_stays_lost(void **state)
+TEST(a_lost_hold_stays_lost)
 {
-    (void)state;
     hold(0, 0);
     shared_tick(TTL_MS);
     assert_lost(ILK_ETIMEOUT);
@@ -154,9 +147,8 @@ static void a_lost_hold_stays_lost(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), 0);
 }
 
-static void watching_again_counts_one_hold(void **state)
+TEST(watching_again_counts_one_hold)
 {
-    (void)state;
     hold(1, 0);
     ilk__lease_watch(&lease, TTL_MS, 1, ILK__FOREVER);
 
@@ -167,9 +159,8 @@ static void watching_again_counts_one_hold(void **state)
 
 /* ---- no memory ---------------------------------------------------------- */
 
-static void without_memory_the_next_look_renews(void **state)
+TEST(without_memory_the_next_look_renews)
 {
-    (void)state;
     hold(1, 0);
 
     ilk__alloc_fail_at(1);
@@ -182,9 +173,8 @@ static void without_memory_the_next_look_renews(void **state)
     assert_no_notification();
 }
 
-static void absurd_leases_do_no_harm(void **state)
+TEST(absurd_leases_do_no_harm)
 {
-    (void)state;
     hold(1, 0);
     shared_tick(3000);
     (void)inflight_answer(renewal_of(TTL_MS), "%d 9223372036854775807 17 1",
@@ -198,27 +188,4 @@ static void absurd_leases_do_no_harm(void **state)
     shared_tick(0);
 
     assert_lost(ILK_EUNKNOWN);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, lease_case_setup, lease_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(no_renewal_goes_beyond_the_limit),
-        TEST(a_far_limit_changes_nothing_at_first),
-        TEST(an_answer_after_the_release_changes_nothing),
-        TEST(an_answer_to_the_hold_before_changes_nothing),
-        TEST(the_handle_may_go_before_the_answer),
-        TEST(a_handle_that_goes_takes_its_news_along),
-        TEST(closing_ends_a_renewal_and_leaves_the_hold),
-        TEST(prolonging_moves_deadline_and_renewal),
-        TEST(a_lost_hold_stays_lost),
-        TEST(watching_again_counts_one_hold),
-        TEST(without_memory_the_next_look_renews),
-        TEST(absurd_leases_do_no_harm),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

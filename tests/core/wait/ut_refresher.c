@@ -7,23 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static taker me;
 
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     taker_close(&me);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 #define ORDERS                                                                 \
     "5 orders ilk:lock:fence:{orders} ilk:lock:wait:{orders} "                 \
@@ -65,9 +67,8 @@ static ilk__inflight *refresh_after(int64_t ms, int entries)
 
 /* ---- when ---------------------------------------------------------------- */
 
-static void a_waited_name_is_refreshed_every_two_seconds(void **state)
+TEST(a_waited_name_is_refreshed_every_two_seconds)
 {
-    (void)state;
     queue_behind(90000, 1);
 
     for (int i = 0; i < 3; i++) {
@@ -84,9 +85,8 @@ static void a_waited_name_is_refreshed_every_two_seconds(void **state)
 
 /* The difference of two clocks' speeds is allowed for since the last refresh, not since
  * the wait began. */
-static void a_grant_after_a_long_wait_is_in_time(void **state)
+TEST(a_grant_after_a_long_wait_is_in_time)
 {
-    (void)state;
     queue_behind(3600 * 1000, 1);
 
     for (int64_t i = 1; i <= 900; i++)
@@ -99,9 +99,8 @@ static void a_grant_after_a_long_wait_is_in_time(void **state)
     assert_int_equal(me.waiter.began, local_ms);
 }
 
-static void a_claim_is_made_when_the_holders_lease_runs_out(void **state)
+TEST(a_claim_is_made_when_the_holders_lease_runs_out)
 {
-    (void)state;
     queue_behind(500, 1);
 
     (void)inflight_answer(refresh_after(501, 0), "%d 700 1000000 1",
@@ -114,9 +113,8 @@ static void a_claim_is_made_when_the_holders_lease_runs_out(void **state)
     assert_int_equal(shared.stats.refreshes, 1); /* claims are none */
 }
 
-static void a_foreign_holder_is_looked_after_more_often(void **state)
+TEST(a_foreign_holder_is_looked_after_more_often)
 {
-    (void)state;
     queue_behind(9000, 0);
 
     for (int i = 0; i < 5; i++)
@@ -129,9 +127,8 @@ static void a_foreign_holder_is_looked_after_more_often(void **state)
                           "%d 9000 1000000 1 3 0 0", ILK__CODE_BUSY);
 }
 
-static void a_fleet_with_short_leases_looks_as_often(void **state)
+TEST(a_fleet_with_short_leases_looks_as_often)
 {
-    (void)state;
     me.waiter.lease_ms = 300;
     queue_behind(90000, 1);
 
@@ -140,9 +137,8 @@ static void a_fleet_with_short_leases_looks_as_often(void **state)
                               ILK__CODE_BUSY);
 }
 
-static void more_to_settle_is_asked_for_at_once(void **state)
+TEST(more_to_settle_is_asked_for_at_once)
 {
-    (void)state;
     queue_behind(500, 1);
 
     (void)inflight_answer(refresh_after(501, 0), "%d -2 1000000 0",
@@ -155,12 +151,11 @@ static void more_to_settle_is_asked_for_at_once(void **state)
 }
 
 /* Who joins while a question is under way may hear sooner than it does. */
-static void an_answer_that_was_overtaken_puts_nothing_off(void **state)
+TEST(an_answer_that_was_overtaken_puts_nothing_off)
 {
     ilk__inflight *inflight;
     taker other;
 
-    (void)state;
     queue_behind(500, 1);
     inflight = refresh_after(501, 0);
     taker_open(&other, "orders", &ilk__lock_plain);
@@ -175,9 +170,8 @@ static void an_answer_that_was_overtaken_puts_nothing_off(void **state)
     taker_close(&other);
 }
 
-static void an_answer_that_is_old_already_is_followed_by_a_claim(void **state)
+TEST(an_answer_that_is_old_already_is_followed_by_a_claim)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, -1), ILK__ACT_SEND);
     local_ms += 800;
 
@@ -188,9 +182,8 @@ static void an_answer_that_is_old_already_is_followed_by_a_claim(void **state)
                           ILK__CODE_BUSY);
 }
 
-static void a_refresher_that_is_to_claim_asks_now(void **state)
+TEST(a_refresher_that_is_to_claim_asks_now)
 {
-    (void)state;
     queue_behind(90000, 1);
 
     ilk__refresher_claim_now(me.waiter.refresher);
@@ -199,9 +192,8 @@ static void a_refresher_that_is_to_claim_asks_now(void **state)
     (void)inflight_answer(refresh_of(0), "%d 90000 1000000 1", ILK__CODE_BUSY);
 }
 
-static void after_a_reconnect_all_are_refreshed_at_once(void **state)
+TEST(after_a_reconnect_all_are_refreshed_at_once)
 {
-    (void)state;
     queue_behind(90000, 1);
     shared_tick(700);
 
@@ -214,11 +206,10 @@ static void after_a_reconnect_all_are_refreshed_at_once(void **state)
                           ILK__CODE_BUSY);
 }
 
-static void one_question_at_a_time_is_under_way(void **state)
+TEST(one_question_at_a_time_is_under_way)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     queue_behind(500, 1);
     inflight = refresh_after(501, 0);
 
@@ -234,9 +225,8 @@ static void one_question_at_a_time_is_under_way(void **state)
 
 /* ---- failures ------------------------------------------------------------ */
 
-static void a_failed_refresh_is_repeated_soon_but_not_at_once(void **state)
+TEST(a_failed_refresh_is_repeated_soon_but_not_at_once)
 {
-    (void)state;
     queue_behind(90000, 1);
 
     (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1),
@@ -249,9 +239,8 @@ static void a_failed_refresh_is_repeated_soon_but_not_at_once(void **state)
                           "%d 90000 1000000 1 3 0 0", ILK__CODE_BUSY);
 }
 
-static void a_failed_claim_is_repeated_soon(void **state)
+TEST(a_failed_claim_is_repeated_soon)
 {
-    (void)state;
     queue_behind(500, 1);
 
     (void)inflight_answer(refresh_after(501, 0), "-ERR whatever\r\n");
@@ -260,11 +249,10 @@ static void a_failed_claim_is_repeated_soon(void **state)
                           ILK__CODE_BUSY);
 }
 
-static void a_refresh_waits_for_a_server_that_is_away(void **state)
+TEST(a_refresh_waits_for_a_server_that_is_away)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     queue_behind(90000, 1);
     inflight = refresh_after(ILK__REFRESH_MS, 1);
 
@@ -277,11 +265,10 @@ static void a_refresh_waits_for_a_server_that_is_away(void **state)
     inflight_end(refresh_after(50, 1), ILK_ECLOSED);
 }
 
-static void a_minute_without_an_answer_is_told_to_all(void **state)
+TEST(a_minute_without_an_answer_is_told_to_all)
 {
     int64_t begin;
 
-    (void)state;
     queue_behind(90000, 1);
     inflight_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
     begin = local_ms;
@@ -299,9 +286,8 @@ static void a_minute_without_an_answer_is_told_to_all(void **state)
     assert_int_equal(me.op.status, ILK_ECONN);
 }
 
-static void an_answer_in_between_begins_the_minute_anew(void **state)
+TEST(an_answer_in_between_begins_the_minute_anew)
 {
-    (void)state;
     queue_behind(90000, 1);
     inflight_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
     shared_tick(40000);
@@ -313,7 +299,7 @@ static void an_answer_in_between_begins_the_minute_anew(void **state)
     assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
 }
 
-static void what_no_patience_mends_is_heard_by_the_waiters(void **state)
+TEST(what_no_patience_mends_is_heard_by_the_waiters)
 {
     static const struct {
         const char *reply;
@@ -325,7 +311,6 @@ static void what_no_patience_mends_is_heard_by_the_waiters(void **state)
         {"-MOVED 1 127.0.0.1:6379\r\n", ILK_ECLUSTER},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         queue_behind(90000, 1);
         (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1), "%s",
@@ -340,9 +325,8 @@ static void what_no_patience_mends_is_heard_by_the_waiters(void **state)
     }
 }
 
-static void an_answer_for_another_number_of_waiters_is_refused(void **state)
+TEST(an_answer_for_another_number_of_waiters_is_refused)
 {
-    (void)state;
     queue_behind(90000, 1);
 
     (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1),
@@ -353,12 +337,11 @@ static void an_answer_for_another_number_of_waiters_is_refused(void **state)
     inflight_end(refresh_after(50, 1), ILK_ECLOSED);
 }
 
-static void absurd_numbers_do_no_harm(void **state)
+TEST(absurd_numbers_do_no_harm)
 {
     static const char *const absurd[] = {"9223372036854775807",
                                          "-9223372036854775808"};
 
-    (void)state;
     queue_behind(500, 1);
     for (int i = 0; i < 2; i++) {
         shared_tick(3000);
@@ -375,12 +358,11 @@ static void absurd_numbers_do_no_harm(void **state)
 }
 
 /* It is given back, and the caller gets an error. */
-static void a_grant_with_a_fence_that_cannot_be_is_no_hold(void **state)
+TEST(a_grant_with_a_fence_that_cannot_be_is_no_hold)
 {
     static const char *const fences[] = {"9223372036854775807",
                                          "9007199254740992", "0", "-1"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof fences / sizeof *fences; i++) {
         queue_behind(500, 1);
         shared_tick(3000);
@@ -392,34 +374,4 @@ static void a_grant_with_a_fence_that_cannot_be_is_no_hold(void **state)
         assert_int_equal(me.op.status, ILK_EREPLY);
         assert_false(me.op.bad_reply); /* not that of the waiter's request */
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_waited_name_is_refreshed_every_two_seconds),
-        TEST(a_grant_after_a_long_wait_is_in_time),
-        TEST(a_claim_is_made_when_the_holders_lease_runs_out),
-        TEST(a_foreign_holder_is_looked_after_more_often),
-        TEST(a_fleet_with_short_leases_looks_as_often),
-        TEST(more_to_settle_is_asked_for_at_once),
-        TEST(an_answer_that_was_overtaken_puts_nothing_off),
-        TEST(an_answer_that_is_old_already_is_followed_by_a_claim),
-        TEST(a_refresher_that_is_to_claim_asks_now),
-        TEST(after_a_reconnect_all_are_refreshed_at_once),
-        TEST(one_question_at_a_time_is_under_way),
-        TEST(a_failed_refresh_is_repeated_soon_but_not_at_once),
-        TEST(a_failed_claim_is_repeated_soon),
-        TEST(a_refresh_waits_for_a_server_that_is_away),
-        TEST(a_minute_without_an_answer_is_told_to_all),
-        TEST(an_answer_in_between_begins_the_minute_anew),
-        TEST(what_no_patience_mends_is_heard_by_the_waiters),
-        TEST(an_answer_for_another_number_of_waiters_is_refused),
-        TEST(absurd_numbers_do_no_harm),
-        TEST(a_grant_with_a_fence_that_cannot_be_is_no_hold),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

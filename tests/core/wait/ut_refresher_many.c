@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 enum { MANY = 250 };
 
@@ -25,12 +25,14 @@ static void queue_all(size_t count)
     }
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     while (open_count > 0)
         taker_close(&takers[--open_count]);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
+
+AROUND_EACH(shared_case_setup, teardown);
 
 /* Answer a refresh that must be for the takers [from, from + count). */
 static void answer_batch(size_t from, size_t count)
@@ -57,9 +59,8 @@ static void answer_batch(size_t from, size_t count)
     assert_int_equal(inflight_answer(inflight, "%s", text), ILK__ACT_DONE);
 }
 
-static void one_round_is_asked_in_batches_of_a_hundred(void **state)
+TEST(one_round_is_asked_in_batches_of_a_hundred)
 {
-    (void)state;
     queue_all(MANY);
 
     for (int round = 0; round < 2; round++) {
@@ -77,9 +78,8 @@ static void one_round_is_asked_in_batches_of_a_hundred(void **state)
     assert_int_equal(shared.stats.refreshes, 6);
 }
 
-static void a_reconnect_begins_the_round_anew(void **state)
+TEST(a_reconnect_begins_the_round_anew)
 {
-    (void)state;
     queue_all(MANY);
     shared_tick(ILK__REFRESH_MS);
     answer_batch(0, 100);
@@ -96,11 +96,10 @@ static void a_reconnect_begins_the_round_anew(void **state)
     answer_batch(200, 50);
 }
 
-static void each_is_told_how_it_stands(void **state)
+TEST(each_is_told_how_it_stands)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     queue_all(4);
     ilk__waiter_report(&takers[3].waiter, ILK__REPORT_WOKEN);
     shared_tick(ILK__REFRESH_MS);
@@ -122,11 +121,10 @@ static void each_is_told_how_it_stands(void **state)
     assert_int_equal(takers[1].waiter.began, local_ms);
 }
 
-static void what_the_inbox_told_of_a_grant_counts_more(void **state)
+TEST(what_the_inbox_told_of_a_grant_counts_more)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     queue_all(1);
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
@@ -139,9 +137,8 @@ static void what_the_inbox_told_of_a_grant_counts_more(void **state)
     assert_int_equal(takers[0].waiter.report_lease_ms, 5000);
 }
 
-static void a_grant_told_by_refresh_and_inbox_is_not_given_back(void **state)
+TEST(a_grant_told_by_refresh_and_inbox_is_not_given_back)
 {
-    (void)state;
     queue_all(1);
     shared_tick(ILK__REFRESH_MS);
     (void)inflight_answer(next_inflight(), "%d 4999 1000000 1 %d 4999 18",
@@ -154,11 +151,10 @@ static void a_grant_told_by_refresh_and_inbox_is_not_given_back(void **state)
     assert_int_equal(takers[0].op.status, ILK_OK);
 }
 
-static void who_left_meanwhile_is_not_told(void **state)
+TEST(who_left_meanwhile_is_not_told)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     queue_all(2);
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
@@ -173,12 +169,11 @@ static void who_left_meanwhile_is_not_told(void **state)
 }
 
 /* A stranger under the number of one who was asked about. */
-static void who_waits_for_another_name_by_now_is_not_told(void **state)
+TEST(who_waits_for_another_name_by_now_is_not_told)
 {
     ilk__inflight *inflight;
     taker other;
 
-    (void)state;
     queue_all(2);
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
@@ -195,9 +190,8 @@ static void who_waits_for_another_name_by_now_is_not_told(void **state)
     shared.last_id = 2;
 }
 
-static void a_name_nobody_waits_for_is_forgotten(void **state)
+TEST(a_name_nobody_waits_for_is_forgotten)
 {
-    (void)state;
     queue_all(2);
     assert_int_equal(shared.refreshers.count, 1);
 
@@ -209,11 +203,10 @@ static void a_name_nobody_waits_for_is_forgotten(void **state)
     assert_int_equal(shared.timers.count, 0);
 }
 
-static void with_its_question_under_way_it_is_forgotten_later(void **state)
+TEST(with_its_question_under_way_it_is_forgotten_later)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     queue_all(1);
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
@@ -226,11 +219,10 @@ static void with_its_question_under_way_it_is_forgotten_later(void **state)
     assert_int_equal(shared.refreshers.count, 0);
 }
 
-static void a_wait_suspended_for_too_long_leaves(void **state)
+TEST(a_wait_suspended_for_too_long_leaves)
 {
     char words[1024];
 
-    (void)state;
     queue_all(2);
     assert_int_equal(op_wake(&takers[0].op, ILK__CAUSE_INTERRUPT),
                      ILK__ACT_DONE);
@@ -249,11 +241,10 @@ static void a_wait_suspended_for_too_long_leaves(void **state)
     assert_int_equal(shared.stats.waiting, 1);
 }
 
-static void the_last_suspended_wait_takes_its_name_along(void **state)
+TEST(the_last_suspended_wait_takes_its_name_along)
 {
     char words[1024];
 
-    (void)state;
     queue_all(1);
     assert_int_equal(op_wake(&takers[0].op, ILK__CAUSE_INTERRUPT),
                      ILK__ACT_DONE);
@@ -266,12 +257,11 @@ static void the_last_suspended_wait_takes_its_name_along(void **state)
     assert_null(next_inflight());
 }
 
-static void names_are_asked_for_one_by_one(void **state)
+TEST(names_are_asked_for_one_by_one)
 {
     ilk__inflight *first, *second;
     taker other;
 
-    (void)state;
     queue_all(1);
     taker_open(&other, "bills", &ilk__lock_plain);
     taker_queue(&other, -1);
@@ -290,27 +280,4 @@ static void names_are_asked_for_one_by_one(void **state)
     inflight_end(first, ILK_ECLOSED);
     inflight_end(second, ILK_ECLOSED);
     taker_close(&other);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, shared_case_setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(one_round_is_asked_in_batches_of_a_hundred),
-        TEST(a_reconnect_begins_the_round_anew),
-        TEST(each_is_told_how_it_stands),
-        TEST(what_the_inbox_told_of_a_grant_counts_more),
-        TEST(a_grant_told_by_refresh_and_inbox_is_not_given_back),
-        TEST(who_left_meanwhile_is_not_told),
-        TEST(who_waits_for_another_name_by_now_is_not_told),
-        TEST(a_name_nobody_waits_for_is_forgotten),
-        TEST(with_its_question_under_way_it_is_forgotten_later),
-        TEST(a_wait_suspended_for_too_long_leaves),
-        TEST(the_last_suspended_wait_takes_its_name_along),
-        TEST(names_are_asked_for_one_by_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,30 +6,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 /* The thing that most tests wait for. */
 static taker me;
 
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     taker_close(&me);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 /* ---- into the wait queue ------------------------------------------------ */
 
-static void a_free_lock_is_taken_by_the_first_question(void **state)
+TEST(a_free_lock_is_taken_by_the_first_question)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
     assert_string_equal(op_says(&me.op), taker_asks(&me, 0));
 
@@ -45,9 +46,8 @@ static void a_free_lock_is_taken_by_the_first_question(void **state)
     assert_int_equal(shared.stats.waits, 0);
 }
 
-static void who_tries_once_is_not_queued(void **state)
+TEST(who_tries_once_is_not_queued)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
 
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
@@ -58,9 +58,8 @@ static void who_tries_once_is_not_queued(void **state)
     assert_int_equal(shared.last_id, 0);
 }
 
-static void the_first_wait_of_a_client_opens_its_inbox(void **state)
+TEST(the_first_wait_of_a_client_opens_its_inbox)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_string_equal(op_says(&me.op), taker_asks(&me, 0));
@@ -91,11 +90,10 @@ static void the_first_wait_of_a_client_opens_its_inbox(void **state)
     assert_int_equal(shared.stats.waiting, 0);
 }
 
-static void with_an_inbox_the_first_question_enqueues(void **state)
+TEST(with_an_inbox_the_first_question_enqueues)
 {
     char entry[256], secret[ILK__SECRET_LEN + 1];
 
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
 
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
@@ -106,9 +104,8 @@ static void with_an_inbox_the_first_question_enqueues(void **state)
     assert_int_equal(me.op.persist_ms, ILK__FOREVER);
 }
 
-static void an_entry_says_how_many_permits_it_wants(void **state)
+TEST(an_entry_says_how_many_permits_it_wants)
 {
-    (void)state;
     me.waiter.permits = 3;
 
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
@@ -116,9 +113,8 @@ static void an_entry_says_how_many_permits_it_wants(void **state)
     assert_non_null(strstr(me.waiter.entry, " 30000 3 me"));
 }
 
-static void an_enqueuing_question_may_find_it_free(void **state)
+TEST(an_enqueuing_question_may_find_it_free)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
 
     assert_int_equal(op_answer(&me.op, "%d 30000 17 1000000", ILK__CODE_HELD),
@@ -129,11 +125,10 @@ static void an_enqueuing_question_may_find_it_free(void **state)
     assert_int_equal(shared.stats.waiting, 0);
 }
 
-static void each_acquire_has_a_token_and_a_place_of_its_own(void **state)
+TEST(each_acquire_has_a_token_and_a_place_of_its_own)
 {
     char token[sizeof me.waiter.token];
 
-    (void)state;
     taker_queue(&me, 8000);
     memcpy(token, me.waiter.token, sizeof token);
     inbox_grants(&me, 17, 5000, 1000000);
@@ -147,11 +142,10 @@ static void each_acquire_has_a_token_and_a_place_of_its_own(void **state)
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
 }
 
-static void a_fixed_token_stays(void **state)
+TEST(a_fixed_token_stays)
 {
     char words[64];
 
-    (void)state;
     snprintf(words, sizeof words, " uuid:7 30000 %s me 0 1 x ",
              shared.client_id);
     me.waiter.fixed_token = "uuid:7";
@@ -164,9 +158,8 @@ static void a_fixed_token_stays(void **state)
 
 /* ---- the inbox does not come -------------------------------------------- */
 
-static void a_refused_inbox_tells_why(void **state)
+TEST(a_refused_inbox_tells_why)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
@@ -183,9 +176,8 @@ static void a_refused_inbox_tells_why(void **state)
     assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
 }
 
-static void a_refused_inbox_is_asked_for_by_the_next_wait_again(void **state)
+TEST(a_refused_inbox_is_asked_for_by_the_next_wait_again)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_REFUSED;
 
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
@@ -195,9 +187,8 @@ static void a_refused_inbox_is_asked_for_by_the_next_wait_again(void **state)
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
 }
 
-static void an_inbox_that_does_not_come_in_time_is_a_timeout(void **state)
+TEST(an_inbox_that_does_not_come_in_time_is_a_timeout)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
@@ -210,9 +201,8 @@ static void an_inbox_that_does_not_come_in_time_is_a_timeout(void **state)
     assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
 }
 
-static void an_endless_wait_gives_the_inbox_60_seconds(void **state)
+TEST(an_endless_wait_gives_the_inbox_60_seconds)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, -1), ILK__ACT_SEND);
     local_ms += 100;
@@ -232,9 +222,8 @@ static void an_endless_wait_gives_the_inbox_60_seconds(void **state)
 
 /* ---- news in the wait queue --------------------------------------------- */
 
-static void a_grant_may_come_before_the_answer_that_queued(void **state)
+TEST(a_grant_may_come_before_the_answer_that_queued)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
 
     local_ms += 5;
@@ -248,11 +237,10 @@ static void a_grant_may_come_before_the_answer_that_queued(void **state)
     assert_int_equal(me.waiter.began, OP_CASE_BEGIN_MS + 2);
 }
 
-static void whom_the_server_forgot_enqueues_again_as_before(void **state)
+TEST(whom_the_server_forgot_enqueues_again_as_before)
 {
     char words[1024];
 
-    (void)state;
     taker_queue(&me, 8000);
     snprintf(words, sizeof words, "%s", taker_asks(&me, 1));
 
@@ -265,9 +253,8 @@ static void whom_the_server_forgot_enqueues_again_as_before(void **state)
     assert_int_equal(shared.stats.waiting, 1);
 }
 
-static void whoever_is_woken_tries_and_stays_queued(void **state)
+TEST(whoever_is_woken_tries_and_stays_queued)
 {
-    (void)state;
     taker_queue(&me, 8000);
 
     inbox_receives("1 wake x%d orders", (int)me.waiter.id);
@@ -279,38 +266,11 @@ static void whoever_is_woken_tries_and_stays_queued(void **state)
     assert_int_equal(shared.stats.waiting, 0);
 }
 
-static void a_wake_for_nothing_changes_nothing(void **state)
+TEST(a_wake_for_nothing_changes_nothing)
 {
-    (void)state;
     taker_queue(&me, 8000);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
     assert_in_range(me.op.wake_at, local_ms + 1, me.op.deadline);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SLEEP);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_free_lock_is_taken_by_the_first_question),
-        TEST(who_tries_once_is_not_queued),
-        TEST(the_first_wait_of_a_client_opens_its_inbox),
-        TEST(with_an_inbox_the_first_question_enqueues),
-        TEST(an_entry_says_how_many_permits_it_wants),
-        TEST(an_enqueuing_question_may_find_it_free),
-        TEST(each_acquire_has_a_token_and_a_place_of_its_own),
-        TEST(a_fixed_token_stays),
-        TEST(a_refused_inbox_tells_why),
-        TEST(a_refused_inbox_is_asked_for_by_the_next_wait_again),
-        TEST(an_inbox_that_does_not_come_in_time_is_a_timeout),
-        TEST(an_endless_wait_gives_the_inbox_60_seconds),
-        TEST(a_grant_may_come_before_the_answer_that_queued),
-        TEST(whom_the_server_forgot_enqueues_again_as_before),
-        TEST(whoever_is_woken_tries_and_stays_queued),
-        TEST(a_wake_for_nothing_changes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,24 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static taker me;
 static char words[1024];
 
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     taker_close(&me);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 /* It tells the server that it leaves, and ends so. */
 static void assert_leaves(ilk__act act, ilk_status status)
@@ -59,9 +61,8 @@ static void assert_asks_once_more(void)
 
 /* ---- time and cancel ---------------------------------------------------- */
 
-static void a_wait_ends_at_its_deadline(void **state)
+TEST(a_wait_ends_at_its_deadline)
 {
-    (void)state;
     wait_queued(8000);
 
     assert_asks_once_more();
@@ -71,11 +72,10 @@ static void a_wait_ends_at_its_deadline(void **state)
     assert_leaves(op_wake(&me.op, ILK__CAUSE_TIME), ILK_ETIMEOUT);
 }
 
-static void a_server_that_has_gone_silent_is_no_busy_one(void **state)
+TEST(a_server_that_has_gone_silent_is_no_busy_one)
 {
     ilk__inflight *unanswered;
 
-    (void)state;
     wait_queued(8000);
 
     assert_asks_once_more();
@@ -87,9 +87,8 @@ static void a_server_that_has_gone_silent_is_no_busy_one(void **state)
     inflight_end(unanswered, ILK_ECLOSED);
 }
 
-static void a_wait_asks_once_and_only_once_more(void **state)
+TEST(a_wait_asks_once_and_only_once_more)
 {
-    (void)state;
     wait_queued(8000);
 
     assert_asks_once_more();
@@ -101,9 +100,8 @@ static void a_wait_asks_once_and_only_once_more(void **state)
     assert_null(next_inflight());
 }
 
-static void a_deadline_that_passed_before_the_answer_ends_it(void **state)
+TEST(a_deadline_that_passed_before_the_answer_ends_it)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -113,9 +111,8 @@ static void a_deadline_that_passed_before_the_answer_ends_it(void **state)
                   ILK_ETIMEOUT);
 }
 
-static void a_short_wait_awaits_the_first_reply_for_half_a_second(void **state)
+TEST(a_short_wait_awaits_the_first_reply_for_half_a_second)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 10), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
     assert_int_equal(me.op.deadline, local_ms + 500);
@@ -126,9 +123,8 @@ static void a_short_wait_awaits_the_first_reply_for_half_a_second(void **state)
                   ILK_ETIMEOUT);
 }
 
-static void a_cancelled_wait_leaves(void **state)
+TEST(a_cancelled_wait_leaves)
 {
-    (void)state;
     wait_queued(8000);
 
     ilk__waiter_cancel(&me.waiter);
@@ -137,9 +133,8 @@ static void a_cancelled_wait_leaves(void **state)
     assert_leaves(op_wake(&me.op, ILK__CAUSE_NEWS), ILK_ECANCELLED);
 }
 
-static void a_cancel_for_the_inbox_ends_it_without_a_word(void **state)
+TEST(a_cancel_for_the_inbox_ends_it_without_a_word)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
@@ -152,9 +147,8 @@ static void a_cancel_for_the_inbox_ends_it_without_a_word(void **state)
     assert_int_equal(me.err.code, ILK_ECANCELLED);
 }
 
-static void a_cancel_just_before_the_inbox_opens_is_not_forgotten(void **state)
+TEST(a_cancel_just_before_the_inbox_opens_is_not_forgotten)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
@@ -169,9 +163,8 @@ static void a_cancel_just_before_the_inbox_opens_is_not_forgotten(void **state)
                   ILK_ECANCELLED);
 }
 
-static void a_cancel_before_the_acquire_does_not_count(void **state)
+TEST(a_cancel_before_the_acquire_does_not_count)
 {
-    (void)state;
     ilk__waiter_cancel(&me.waiter);
 
     wait_queued(8000);
@@ -179,9 +172,8 @@ static void a_cancel_before_the_acquire_does_not_count(void **state)
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
 
-static void a_grant_wins_over_a_cancel(void **state)
+TEST(a_grant_wins_over_a_cancel)
 {
-    (void)state;
     wait_queued(8000);
 
     inbox_grants(&me, 18, 5000, 1000000);
@@ -191,9 +183,8 @@ static void a_grant_wins_over_a_cancel(void **state)
     assert_int_equal(me.op.status, ILK_OK);
 }
 
-static void a_grant_that_meets_a_cancel_is_given_back(void **state)
+TEST(a_grant_that_meets_a_cancel_is_given_back)
 {
-    (void)state;
     wait_queued(8000);
     ilk__waiter_cancel(&me.waiter);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
@@ -206,17 +197,15 @@ static void a_grant_that_meets_a_cancel_is_given_back(void **state)
     assert_gives_back(words);
 }
 
-static void a_stopped_client_s_wait_leaves(void **state)
+TEST(a_stopped_client_s_wait_leaves)
 {
-    (void)state;
     wait_queued(8000);
 
     assert_leaves(op_wake(&me.op, ILK__CAUSE_STOPPED), ILK_ECANCELLED);
 }
 
-static void a_stop_before_the_inbox_opens_leaves_nothing(void **state)
+TEST(a_stop_before_the_inbox_opens_leaves_nothing)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
@@ -228,9 +217,8 @@ static void a_stop_before_the_inbox_opens_leaves_nothing(void **state)
 }
 
 /* The copy had a reply, but the first one may yet have run. */
-static void a_stop_after_a_repeated_try_withdraws_it(void **state)
+TEST(a_stop_after_a_repeated_try_withdraws_it)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
@@ -242,9 +230,8 @@ static void a_stop_after_a_repeated_try_withdraws_it(void **state)
 }
 
 /* The server is away, and the request is to be sent again. */
-static void a_cancel_ends_the_pause_before_a_copy(void **state)
+TEST(a_cancel_ends_the_pause_before_a_copy)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
@@ -257,9 +244,8 @@ static void a_cancel_ends_the_pause_before_a_copy(void **state)
 }
 
 /* A hold was lost at its confirmation, and the acquire waits again. */
-static void a_cancel_before_a_wait_that_keeps_it_counts(void **state)
+TEST(a_cancel_before_a_wait_that_keeps_it_counts)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     me.waiter.keeps_cancel = 1;
     ilk__waiter_cancel(&me.waiter);
@@ -272,9 +258,8 @@ static void a_cancel_before_a_wait_that_keeps_it_counts(void **state)
 
 /* Nothing can be sent, so its liveness ends the entry on the server: the keeper must not
  * go on refreshing it. */
-static void a_wait_that_cannot_send_for_want_of_memory_leaves(void **state)
+TEST(a_wait_that_cannot_send_for_want_of_memory_leaves)
 {
-    (void)state;
     wait_queued(8000);
     ilk__waiter_report(&me.waiter, ILK__REPORT_GONE);
     ilk__alloc_fail_at(1);
@@ -287,9 +272,8 @@ static void a_wait_that_cannot_send_for_want_of_memory_leaves(void **state)
     assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
 }
 
-static void a_server_away_for_a_minute_ends_it(void **state)
+TEST(a_server_away_for_a_minute_ends_it)
 {
-    (void)state;
     wait_queued(-1);
 
     ilk__waiter_report(&me.waiter, ILK__REPORT_NO_CONTACT);
@@ -297,9 +281,8 @@ static void a_server_away_for_a_minute_ends_it(void **state)
     assert_leaves(op_wake(&me.op, ILK__CAUSE_NEWS), ILK_ECONN);
 }
 
-static void closing_ends_it_without_a_word(void **state)
+TEST(closing_ends_it_without_a_word)
 {
-    (void)state;
     wait_queued(8000);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
@@ -308,10 +291,8 @@ static void closing_ends_it_without_a_word(void **state)
     assert_null(me.waiter.refresher);
 }
 
-static void a_handle_that_goes_while_suspended_gives_its_place_back(
-    void **state)
+TEST(a_handle_that_goes_while_suspended_gives_its_place_back)
 {
-    (void)state;
     wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     snprintf(words, sizeof words, "%s", taker_gives_back(&me));
@@ -325,9 +306,8 @@ static void a_handle_that_goes_while_suspended_gives_its_place_back(
 
 /* ---- signals ------------------------------------------------------------ */
 
-static void a_signal_suspends_the_wait_and_acquire_takes_it_up(void **state)
+TEST(a_signal_suspends_the_wait_and_acquire_takes_it_up)
 {
-    (void)state;
     wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     assert_int_equal(me.op.status, ILK_EINTR);
@@ -345,10 +325,8 @@ static void a_signal_suspends_the_wait_and_acquire_takes_it_up(void **state)
     assert_int_equal(me.op.status, ILK_OK);
 }
 
-static void a_grant_for_a_suspended_wait_is_found_by_the_next_acquire(
-    void **state)
+TEST(a_grant_for_a_suspended_wait_is_found_by_the_next_acquire)
 {
-    (void)state;
     wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
 
@@ -360,9 +338,8 @@ static void a_grant_for_a_suspended_wait_is_found_by_the_next_acquire(
     assert_int_equal(me.waiter.fence, 18);
 }
 
-static void a_suspended_grant_that_ran_out_is_passed_on(void **state)
+TEST(a_suspended_grant_that_ran_out_is_passed_on)
 {
-    (void)state;
     wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
 
@@ -375,9 +352,8 @@ static void a_suspended_grant_that_ran_out_is_passed_on(void **state)
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
 }
 
-static void a_suspended_wait_that_is_cancelled_leaves_at_once(void **state)
+TEST(a_suspended_wait_that_is_cancelled_leaves_at_once)
 {
-    (void)state;
     wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     snprintf(words, sizeof words, "%s", taker_gives_back(&me));
@@ -388,9 +364,8 @@ static void a_suspended_wait_that_is_cancelled_leaves_at_once(void **state)
     assert_gives_back(words);
 }
 
-static void a_suspended_wait_that_has_left_is_not_ended_again(void **state)
+TEST(a_suspended_wait_that_has_left_is_not_ended_again)
 {
-    (void)state;
     wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     snprintf(words, sizeof words, "%s", taker_gives_back(&me));
@@ -403,9 +378,8 @@ static void a_suspended_wait_that_has_left_is_not_ended_again(void **state)
     assert_null(next_inflight());
 }
 
-static void a_signal_before_the_queue_leaves_nothing(void **state)
+TEST(a_signal_before_the_queue_leaves_nothing)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
@@ -418,9 +392,8 @@ static void a_signal_before_the_queue_leaves_nothing(void **state)
     assert_int_equal(me.waiter.suspended_since, 0);
 }
 
-static void a_signal_while_the_server_is_away_keeps_the_place(void **state)
+TEST(a_signal_while_the_server_is_away_keeps_the_place)
 {
-    (void)state;
     wait_queued(8000);
     ilk__waiter_report(&me.waiter, ILK__REPORT_GONE);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -434,12 +407,10 @@ static void a_signal_while_the_server_is_away_keeps_the_place(void **state)
 
 /* The interrupt came before the entry was confirmed, so the next acquire sends
  * it again, with the token that the entry names. */
-static void a_wait_suspended_without_a_confirmed_entry_sends_it_again(
-    void **state)
+TEST(a_wait_suspended_without_a_confirmed_entry_sends_it_again)
 {
     char sent[1024];
 
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(sent, sizeof sent, "%s", op_says(&me.op));
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
@@ -455,9 +426,8 @@ static void a_wait_suspended_without_a_confirmed_entry_sends_it_again(
 
 /* ---- failures ----------------------------------------------------------- */
 
-static void a_dead_server_is_waited_for_until_the_deadline(void **state)
+TEST(a_dead_server_is_waited_for_until_the_deadline)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
@@ -469,9 +439,8 @@ static void a_dead_server_is_waited_for_until_the_deadline(void **state)
     assert_int_equal(me.op.status, ILK_ECONN);
 }
 
-static void a_short_wait_tries_again_until_its_own_deadline_only(void **state)
+TEST(a_short_wait_tries_again_until_its_own_deadline_only)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 10), ILK__ACT_SEND);
     assert_int_equal(me.op.pauses_until, local_ms + 10);
@@ -482,9 +451,8 @@ static void a_short_wait_tries_again_until_its_own_deadline_only(void **state)
     assert_int_equal(me.op.status, ILK_ECONN);
 }
 
-static void a_try_makes_one_attempt(void **state)
+TEST(a_try_makes_one_attempt)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
     assert_int_equal(me.op.pauses_until, 0);
 
@@ -493,9 +461,8 @@ static void a_try_makes_one_attempt(void **state)
     assert_int_equal(me.op.status, ILK_ECONN);
 }
 
-static void a_try_that_may_have_run_is_taken_back(void **state)
+TEST(a_try_that_may_have_run_is_taken_back)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -505,11 +472,10 @@ static void a_try_that_may_have_run_is_taken_back(void **state)
 }
 
 /* The server may execute it when it is back, and would grant a whole lease. */
-static void a_late_copy_is_withdrawn_for_longer_than_its_lease(void **state)
+TEST(a_late_copy_is_withdrawn_for_longer_than_its_lease)
 {
     ilk__inflight *again;
 
-    (void)state;
     me.waiter.lease_ms = 120 * 1000;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
@@ -522,9 +488,8 @@ static void a_late_copy_is_withdrawn_for_longer_than_its_lease(void **state)
     inflight_end(again, ILK_ECLOSED);
 }
 
-static void silence_until_the_deadline_is_an_outage_never_unknown(void **state)
+TEST(silence_until_the_deadline_is_an_outage_never_unknown)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -533,9 +498,8 @@ static void silence_until_the_deadline_is_an_outage_never_unknown(void **state)
     assert_leaves(op_no_answer(&me.op, ILK_ETIMEOUT, 1), ILK_ECONN);
 }
 
-static void who_is_queued_waits_for_a_server_that_is_away(void **state)
+TEST(who_is_queued_waits_for_a_server_that_is_away)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -548,9 +512,8 @@ static void who_is_queued_waits_for_a_server_that_is_away(void **state)
     assert_leaves(op_no_answer(&me.op, ILK_ECONN, 0), ILK_ECONN);
 }
 
-static void replies_lost_to_the_end_leave_nothing_unknown(void **state)
+TEST(replies_lost_to_the_end_leave_nothing_unknown)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -560,9 +523,8 @@ static void replies_lost_to_the_end_leave_nothing_unknown(void **state)
     assert_leaves(op_no_answer(&me.op, ILK_ECONN, 1), ILK_ECONN);
 }
 
-static void a_wrong_type_is_told_and_leaves_no_waiter(void **state)
+TEST(a_wrong_type_is_told_and_leaves_no_waiter)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -570,9 +532,8 @@ static void a_wrong_type_is_told_and_leaves_no_waiter(void **state)
 }
 
 /* Nobody knows how far a script came that failed in this way. */
-static void an_unknown_error_is_told_and_leaves_no_waiter(void **state)
+TEST(an_unknown_error_is_told_and_leaves_no_waiter)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
@@ -582,10 +543,8 @@ static void an_unknown_error_is_told_and_leaves_no_waiter(void **state)
 
 /* A server that lies: with the entry known to the refresher under an old token,
  * its next reply would be believed for the next acquire's. */
-static void busy_in_reply_to_an_entry_ends_the_wait_outside_the_queue(
-    void **state)
+TEST(busy_in_reply_to_an_entry_ends_the_wait_outside_the_queue)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -594,9 +553,8 @@ static void busy_in_reply_to_an_entry_ends_the_wait_outside_the_queue(
     assert_true(me.op.bad_reply);
 }
 
-static void queued_without_an_entry_ends_the_wait(void **state)
+TEST(queued_without_an_entry_ends_the_wait)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -605,63 +563,11 @@ static void queued_without_an_entry_ends_the_wait(void **state)
     assert_int_equal(shared.last_id, 0);
 }
 
-static void a_busy_server_is_waited_for_in_the_queue(void **state)
+TEST(a_busy_server_is_waited_for_in_the_queue)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
 
     assert_int_equal(op_answer(&me.op, "-BUSY a script runs\r\n"),
                      ILK__ACT_SLEEP);
     assert_true(me.op.wake_at < me.op.deadline);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_wait_ends_at_its_deadline),
-        TEST(a_server_that_has_gone_silent_is_no_busy_one),
-        TEST(a_wait_asks_once_and_only_once_more),
-        TEST(a_deadline_that_passed_before_the_answer_ends_it),
-        TEST(a_short_wait_awaits_the_first_reply_for_half_a_second),
-        TEST(a_cancelled_wait_leaves),
-        TEST(a_cancel_ends_the_pause_before_a_copy),
-        TEST(a_cancel_before_a_wait_that_keeps_it_counts),
-        TEST(a_wait_that_cannot_send_for_want_of_memory_leaves),
-        TEST(a_cancel_for_the_inbox_ends_it_without_a_word),
-        TEST(a_cancel_just_before_the_inbox_opens_is_not_forgotten),
-        TEST(a_cancel_before_the_acquire_does_not_count),
-        TEST(a_grant_wins_over_a_cancel),
-        TEST(a_grant_that_meets_a_cancel_is_given_back),
-        TEST(a_stopped_client_s_wait_leaves),
-        TEST(a_stop_before_the_inbox_opens_leaves_nothing),
-        TEST(a_stop_after_a_repeated_try_withdraws_it),
-        TEST(a_server_away_for_a_minute_ends_it),
-        TEST(closing_ends_it_without_a_word),
-        TEST(a_handle_that_goes_while_suspended_gives_its_place_back),
-        TEST(a_signal_suspends_the_wait_and_acquire_takes_it_up),
-        TEST(a_grant_for_a_suspended_wait_is_found_by_the_next_acquire),
-        TEST(a_suspended_grant_that_ran_out_is_passed_on),
-        TEST(a_suspended_wait_that_is_cancelled_leaves_at_once),
-        TEST(a_suspended_wait_that_has_left_is_not_ended_again),
-        TEST(a_signal_before_the_queue_leaves_nothing),
-        TEST(a_signal_while_the_server_is_away_keeps_the_place),
-        TEST(a_wait_suspended_without_a_confirmed_entry_sends_it_again),
-        TEST(a_dead_server_is_waited_for_until_the_deadline),
-        TEST(a_short_wait_tries_again_until_its_own_deadline_only),
-        TEST(a_try_makes_one_attempt),
-        TEST(a_try_that_may_have_run_is_taken_back),
-        TEST(a_late_copy_is_withdrawn_for_longer_than_its_lease),
-        TEST(silence_until_the_deadline_is_an_outage_never_unknown),
-        TEST(who_is_queued_waits_for_a_server_that_is_away),
-        TEST(replies_lost_to_the_end_leave_nothing_unknown),
-        TEST(a_wrong_type_is_told_and_leaves_no_waiter),
-        TEST(an_unknown_error_is_told_and_leaves_no_waiter),
-        TEST(busy_in_reply_to_an_entry_ends_the_wait_outside_the_queue),
-        TEST(queued_without_an_entry_ends_the_wait),
-        TEST(a_busy_server_is_waited_for_in_the_queue),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

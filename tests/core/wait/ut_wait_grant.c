@@ -6,23 +6,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static taker me;
 
-static int setup(void **state)
+static int setup(void)
 {
-    int failed = shared_case_setup(state);
+    int failed = shared_case_setup();
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     taker_close(&me);
-    return shared_case_teardown(state);
+    return shared_case_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 /* ---- when a lease began ------------------------------------------------- */
 
@@ -44,35 +46,31 @@ static int64_t began(int64_t received_at, int64_t server_us)
     return me.waiter.began;
 }
 
-static void a_lease_began_when_the_server_says(void **state)
+TEST(a_lease_began_when_the_server_says)
 {
-    (void)state;
     queue_at(2000000);
 
     /* granted 10 s after the sample, heard of 20 s after it; less 1 % */
     assert_int_equal(began(2020000, 11000000), 2010000 - 100);
 }
 
-static void a_lease_began_at_its_receipt_at_the_latest(void **state)
+TEST(a_lease_began_at_its_receipt_at_the_latest)
 {
-    (void)state;
     queue_at(2000000);
 
     /* the server's clock runs ahead: 10 s, where we count 5 */
     assert_int_equal(began(2005000, 11000000), 2005000);
 }
 
-static void a_server_clock_set_back_makes_a_lease_older(void **state)
+TEST(a_server_clock_set_back_makes_a_lease_older)
 {
-    (void)state;
     queue_at(2000000);
 
     assert_int_equal(began(2005000, 500000), 2000000 - 500);
 }
 
-static void a_lease_told_by_a_refresh_began_at_that_question(void **state)
+TEST(a_lease_told_by_a_refresh_began_at_that_question)
 {
-    (void)state;
     queue_at(2000000);
     local_ms += 3000;
     me.waiter.report_fence = 18;
@@ -97,9 +95,8 @@ static void freeze_until(int64_t ms_after)
     local_ms += ms_after;
 }
 
-static void a_grant_counts_until_its_local_deadline(void **state)
+TEST(a_grant_counts_until_its_local_deadline)
 {
-    (void)state;
     freeze_until(5000 - 50 - 2 - 1);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
@@ -107,11 +104,10 @@ static void a_grant_counts_until_its_local_deadline(void **state)
     assert_int_equal(me.op.status, ILK_OK);
 }
 
-static void a_grant_seen_late_is_passed_on_and_waited_for_anew(void **state)
+TEST(a_grant_seen_late_is_passed_on_and_waited_for_anew)
 {
     char words[1024], token[sizeof me.waiter.token];
 
-    (void)state;
     freeze_until(5000 - 50 - 2);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
     memcpy(token, me.waiter.token, sizeof token);
@@ -133,9 +129,8 @@ static void a_grant_seen_late_is_passed_on_and_waited_for_anew(void **state)
 }
 
 /* A server that lost its memory counts from the beginning. */
-static void a_grant_below_the_last_fence_is_no_hold(void **state)
+TEST(a_grant_below_the_last_fence_is_no_hold)
 {
-    (void)state;
     taker_queue(&me, 60000);
     me.waiter.floor = 18;
     inbox_grants(&me, 18, 5000, 1000000);
@@ -147,9 +142,8 @@ static void a_grant_below_the_last_fence_is_no_hold(void **state)
     assert_false(me.op.bad_reply); /* it came over another connection */
 }
 
-static void a_reply_below_the_last_fence_is_no_hold(void **state)
+TEST(a_reply_below_the_last_fence_is_no_hold)
 {
-    (void)state;
     me.waiter.floor = 18;
     assert_int_equal(taker_acquire(&me, 60000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 5000 18 1000000", ILK__CODE_HELD),
@@ -173,9 +167,8 @@ static void freeze_twice(int64_t timeout_ms)
                      ILK__ACT_SEND_ONLY);
 }
 
-static void a_second_late_grant_is_followed_by_a_pause(void **state)
+TEST(a_second_late_grant_is_followed_by_a_pause)
 {
-    (void)state;
     freeze_twice(60000);
 
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
@@ -187,9 +180,8 @@ static void a_second_late_grant_is_followed_by_a_pause(void **state)
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
 }
 
-static void the_pause_ends_by_an_interrupt(void **state)
+TEST(the_pause_ends_by_an_interrupt)
 {
-    (void)state;
     freeze_twice(60000);
 
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
@@ -197,9 +189,8 @@ static void the_pause_ends_by_an_interrupt(void **state)
     assert_int_equal(me.op.status, ILK_EINTR);
 }
 
-static void the_pause_ends_by_a_cancel(void **state)
+TEST(the_pause_ends_by_a_cancel)
 {
-    (void)state;
     freeze_twice(60000);
 
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
@@ -208,9 +199,8 @@ static void the_pause_ends_by_a_cancel(void **state)
     assert_int_equal(me.op.status, ILK_ECANCELLED);
 }
 
-static void the_pause_ends_at_the_own_deadline(void **state)
+TEST(the_pause_ends_at_the_own_deadline)
 {
-    (void)state;
     freeze_twice(10001);
 
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
@@ -220,11 +210,10 @@ static void the_pause_ends_at_the_own_deadline(void **state)
     assert_int_equal(me.op.status, ILK_ETIMEOUT);
 }
 
-static void what_cannot_be_told_is_given_to_the_keeper(void **state)
+TEST(what_cannot_be_told_is_given_to_the_keeper)
 {
     char words[1024];
 
-    (void)state;
     freeze_until(6000);
     snprintf(words, sizeof words, "%s", taker_gives_back(&me));
 
@@ -235,11 +224,10 @@ static void what_cannot_be_told_is_given_to_the_keeper(void **state)
     assert_int_equal(shared.stats.passed_on, 1);
 }
 
-static void a_grant_seen_past_the_own_deadline_too_is_a_timeout(void **state)
+TEST(a_grant_seen_past_the_own_deadline_too_is_a_timeout)
 {
     char words[1024];
 
-    (void)state;
     freeze_until(60000);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
@@ -251,9 +239,8 @@ static void a_grant_seen_past_the_own_deadline_too_is_a_timeout(void **state)
     assert_int_equal(me.err.code, ILK_ETIMEOUT);
 }
 
-static void a_grant_still_good_past_the_own_deadline_is_taken(void **state)
+TEST(a_grant_still_good_past_the_own_deadline_is_taken)
 {
-    (void)state;
     taker_queue(&me, 1000);
     inbox_grants(&me, 18, 5000, 1000000);
     local_ms += 2000;
@@ -263,9 +250,8 @@ static void a_grant_still_good_past_the_own_deadline_is_taken(void **state)
     assert_int_equal(me.op.status, ILK_OK);
 }
 
-static void an_answer_that_took_longer_than_its_lease_is_no_hold(void **state)
+TEST(an_answer_that_took_longer_than_its_lease_is_no_hold)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
 
     local_ms += 5000;
@@ -279,9 +265,8 @@ static void an_answer_that_took_longer_than_its_lease_is_no_hold(void **state)
 
 /* ---- told twice, told the wrong one ------------------------------------- */
 
-static void a_grant_told_twice_is_not_given_back(void **state)
+TEST(a_grant_told_twice_is_not_given_back)
 {
-    (void)state;
     taker_queue(&me, 8000);
     inbox_grants(&me, 18, 5000, 1000000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
@@ -293,10 +278,8 @@ static void a_grant_told_twice_is_not_given_back(void **state)
     assert_int_equal(shared.stats.passed_on, 0);
 }
 
-static void a_grant_heard_of_after_the_answer_holds_is_not_given_back(
-    void **state)
+TEST(a_grant_heard_of_after_the_answer_holds_is_not_given_back)
 {
-    (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 5000 18 1000000", ILK__CODE_HELD),
                      ILK__ACT_DONE);
@@ -306,12 +289,11 @@ static void a_grant_heard_of_after_the_answer_holds_is_not_given_back(
     assert_null(next_inflight());
 }
 
-static void a_grant_for_the_place_before_is_given_back(void **state)
+TEST(a_grant_for_the_place_before_is_given_back)
 {
     taker before;
     char words[1024];
 
-    (void)state;
     taker_queue(&me, 8000);
     before = me; /* only to write its message later */
     inbox_grants(&me, 18, 5000, 1000000);
@@ -326,9 +308,8 @@ static void a_grant_for_the_place_before_is_given_back(void **state)
     assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
 }
 
-static void a_grant_under_another_token_is_given_back(void **state)
+TEST(a_grant_under_another_token_is_given_back)
 {
-    (void)state;
     taker_queue(&me, 8000);
 
     inbox_receives("1 grant x%d another 18 5000 1000000 orders",
@@ -338,34 +319,4 @@ static void a_grant_under_another_token_is_given_back(void **state)
                       "ilk:lock:wait:{orders} ilk:lock:live:{orders} "
                       "ilk:lock:readers:{orders} '' another 5000 64 0 6000");
     assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_lease_began_when_the_server_says),
-        TEST(a_lease_began_at_its_receipt_at_the_latest),
-        TEST(a_server_clock_set_back_makes_a_lease_older),
-        TEST(a_lease_told_by_a_refresh_began_at_that_question),
-        TEST(a_grant_counts_until_its_local_deadline),
-        TEST(a_grant_below_the_last_fence_is_no_hold),
-        TEST(a_reply_below_the_last_fence_is_no_hold),
-        TEST(a_grant_seen_late_is_passed_on_and_waited_for_anew),
-        TEST(a_second_late_grant_is_followed_by_a_pause),
-        TEST(the_pause_ends_by_an_interrupt),
-        TEST(the_pause_ends_by_a_cancel),
-        TEST(the_pause_ends_at_the_own_deadline),
-        TEST(what_cannot_be_told_is_given_to_the_keeper),
-        TEST(a_grant_seen_past_the_own_deadline_too_is_a_timeout),
-        TEST(a_grant_still_good_past_the_own_deadline_is_taken),
-        TEST(an_answer_that_took_longer_than_its_lease_is_no_hold),
-        TEST(a_grant_told_twice_is_not_given_back),
-        TEST(a_grant_heard_of_after_the_answer_holds_is_not_given_back),
-        TEST(a_grant_for_the_place_before_is_given_back),
-        TEST(a_grant_under_another_token_is_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

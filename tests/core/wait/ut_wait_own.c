@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
+
+AROUND_EACH(gate_setup, gate_teardown);
 
 /* ---- asking and getting ------------------------------------------------- */
 
-static void it_asks_in_its_own_words_with_all_its_keys(void **state)
+TEST(it_asks_in_its_own_words_with_all_its_keys)
 {
     char entry[256], secret[ILK__SECRET_LEN + 1];
 
-    (void)state;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
     ilk__secret_of_waiter(secret, &shared, 's', 1, "", 0);
@@ -27,9 +28,8 @@ static void it_asks_in_its_own_words_with_all_its_keys(void **state)
     assert_null(my_gate.waiter.refresher);
 }
 
-static void a_try_leaves_nothing_behind(void **state)
+TEST(a_try_leaves_nothing_behind)
 {
-    (void)state;
     assert_int_equal(gate_wait(&my_gate, 0), ILK__ACT_SEND);
     assert_gate_asks(&my_gate, "''");
 
@@ -39,9 +39,8 @@ static void a_try_leaves_nothing_behind(void **state)
     assert_int_equal(my_gate.op.status, ILK_EBUSY);
 }
 
-static void the_first_wait_opens_the_inbox(void **state)
+TEST(the_first_wait_opens_the_inbox)
 {
-    (void)state;
     shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_BUSY),
@@ -53,20 +52,18 @@ static void the_first_wait_opens_the_inbox(void **state)
     assert_gate_asks(&my_gate, my_gate.waiter.entry);
 }
 
-static void permits_stand_in_the_entry(void **state)
+TEST(permits_stand_in_the_entry)
 {
-    (void)state;
     my_gate.waiter.permits = 3;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
     assert_non_null(strstr(my_gate.waiter.entry, " 0 3 me"));
 }
 
-static void woken_it_asks_again_under_the_same_entry(void **state)
+TEST(woken_it_asks_again_under_the_same_entry)
 {
     char entry[ILK__ENTRY_MAX];
 
-    (void)state;
     gate_queue(&my_gate, 8000);
     memcpy(entry, my_gate.waiter.entry, my_gate.waiter.entry_len + 1);
 
@@ -80,9 +77,8 @@ static void woken_it_asks_again_under_the_same_entry(void **state)
     assert_int_equal(shared.stats.waiting, 0);
 }
 
-static void what_its_answer_refuses_ends_the_wait_out_of_the_queue(void **state)
+TEST(what_its_answer_refuses_ends_the_wait_out_of_the_queue)
 {
-    (void)state;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
     ilk__fail(&my_gate.err, ILK_EDIFFERS, "another gate");
@@ -98,11 +94,10 @@ static void what_its_answer_refuses_ends_the_wait_out_of_the_queue(void **state)
 
 /* ---- the watch ---------------------------------------------------------- */
 
-static void lists_waited_for_together_have_one_refresher(void **state)
+TEST(lists_waited_for_together_have_one_refresher)
 {
     gate both, red;
 
-    (void)state;
     gate_open(&both, 2);
     gate_open(&red, 1);
     gate_queue(&my_gate, -1);
@@ -118,12 +113,11 @@ static void lists_waited_for_together_have_one_refresher(void **state)
     assert_int_equal(shared.refreshers.count, 1);
 }
 
-static void another_refresh_is_another_refresher(void **state)
+TEST(another_refresh_is_another_refresher)
 {
     static ilk__op_type other;
     gate same;
 
-    (void)state;
     gate_open(&same, 2);
     other = *same.wait_queue.refresh;
     same.wait_queue.refresh = &other;
@@ -134,12 +128,11 @@ static void another_refresh_is_another_refresher(void **state)
     gate_close(&same);
 }
 
-static void all_its_lists_are_refreshed_in_its_own_words(void **state)
+TEST(all_its_lists_are_refreshed_in_its_own_words)
 {
     ilk__inflight *inflight;
     char words[1024];
 
-    (void)state;
     gate_queue(&my_gate, -1);
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
@@ -169,9 +162,8 @@ static void time_out(void)
     assert_string_equal(op_says(&my_gate.op), words);
 }
 
-static void one_whose_time_is_over_asks_to_be_let_go(void **state)
+TEST(one_whose_time_is_over_asks_to_be_let_go)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
 
@@ -182,9 +174,8 @@ static void one_whose_time_is_over_asks_to_be_let_go(void **state)
     assert_null(my_gate.waiter.refresher);
 }
 
-static void what_was_on_its_way_is_waited_for(void **state)
+TEST(what_was_on_its_way_is_waited_for)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
@@ -199,9 +190,8 @@ static void what_was_on_its_way_is_waited_for(void **state)
     assert_string_equal(gate_orphaned, "");
 }
 
-static void a_word_behind_all_messages_ends_the_lingering(void **state)
+TEST(a_word_behind_all_messages_ends_the_lingering)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
@@ -215,9 +205,8 @@ static void a_word_behind_all_messages_ends_the_lingering(void **state)
 }
 
 /* In a cluster the lists are at several nodes, and each sends a last word. */
-static void the_last_words_of_all_nodes_end_the_lingering(void **state)
+TEST(the_last_words_of_all_nodes_end_the_lingering)
 {
-    (void)state;
     my_gate.nodes = 2;
     gate_queue(&my_gate, 8000);
     time_out();
@@ -234,9 +223,8 @@ static void the_last_words_of_all_nodes_end_the_lingering(void **state)
 }
 
 /* It was sent before we left, and another list may have signalled since. */
-static void a_late_word_of_a_refresh_does_not(void **state)
+TEST(a_late_word_of_a_refresh_does_not)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
@@ -251,9 +239,8 @@ static void a_late_word_of_a_refresh_does_not(void **state)
     assert_string_equal(gate_signals(&my_gate), "1 id1 blue=go;");
 }
 
-static void what_never_comes_is_not_waited_for_long(void **state)
+TEST(what_never_comes_is_not_waited_for_long)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
@@ -266,9 +253,8 @@ static void what_never_comes_is_not_waited_for_long(void **state)
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
 }
 
-static void one_who_is_not_let_go_goes(void **state)
+TEST(one_who_is_not_let_go_goes)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
 
@@ -280,9 +266,8 @@ static void one_who_is_not_let_go_goes(void **state)
     assert_null(my_gate.waiter.refresher);
 }
 
-static void a_lingering_wait_that_is_interrupted_goes_on(void **state)
+TEST(a_lingering_wait_that_is_interrupted_goes_on)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
@@ -297,9 +282,8 @@ static void a_lingering_wait_that_is_interrupted_goes_on(void **state)
     assert_string_equal(gate_signals(&my_gate), "1 id1 blue=go;");
 }
 
-static void a_stop_does_not_end_the_lingering(void **state)
+TEST(a_stop_does_not_end_the_lingering)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
@@ -312,9 +296,8 @@ static void a_stop_does_not_end_the_lingering(void **state)
     assert_int_equal(my_gate.op.status, ILK_OK);
 }
 
-static void a_close_ends_the_lingering(void **state)
+TEST(a_close_ends_the_lingering)
 {
-    (void)state;
     gate_queue(&my_gate, 8000);
     time_out();
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
@@ -324,34 +307,4 @@ static void a_close_ends_the_lingering(void **state)
 
     assert_int_equal(my_gate.op.status, ILK_ECLOSED);
     assert_null(my_gate.waiter.refresher);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(it_asks_in_its_own_words_with_all_its_keys),
-        TEST(a_try_leaves_nothing_behind),
-        TEST(the_first_wait_opens_the_inbox),
-        TEST(permits_stand_in_the_entry),
-        TEST(woken_it_asks_again_under_the_same_entry),
-        TEST(what_its_answer_refuses_ends_the_wait_out_of_the_queue),
-        TEST(lists_waited_for_together_have_one_refresher),
-        TEST(another_refresh_is_another_refresher),
-        TEST(all_its_lists_are_refreshed_in_its_own_words),
-        TEST(one_whose_time_is_over_asks_to_be_let_go),
-        TEST(what_was_on_its_way_is_waited_for),
-        TEST(a_word_behind_all_messages_ends_the_lingering),
-        TEST(the_last_words_of_all_nodes_end_the_lingering),
-        TEST(a_late_word_of_a_refresh_does_not),
-        TEST(what_never_comes_is_not_waited_for_long),
-        TEST(one_who_is_not_let_go_goes),
-        TEST(a_lingering_wait_that_is_interrupted_goes_on),
-        TEST(a_stop_does_not_end_the_lingering),
-        TEST(a_close_ends_the_lingering),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
 static ilk_info *look(int32_t kind, const char *name)
 {
     ilk_info *info = NULL;
@@ -39,9 +42,8 @@ static void assert_unused(int32_t kind, const char *state)
     ilk_info_free(info);
 }
 
-static void what_nobody_uses_is_not_in_use(void **state)
+TEST(what_nobody_uses_is_not_in_use)
 {
-    (void)state;
     assert_unused(ILK_KIND_LOCK, "free");
     assert_unused(ILK_KIND_SEMAPHORE, "free");
     assert_unused(ILK_KIND_ELECTION, "vacant");
@@ -54,14 +56,13 @@ static void what_nobody_uses_is_not_in_use(void **state)
     assert_unused(ILK_KIND_REGISTER, "none");
 }
 
-static void a_kind_without_a_state_is_refused(void **state)
+TEST(a_kind_without_a_state_is_refused)
 {
     static const int32_t wrong[] = {0, ILK_KIND_STORE, ILK_KIND_KV, 3, -1};
     ilk_info *info = NULL;
     ilk_op *op = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(ILK_EINVAL, ilk_inspect_kind(&info, client, wrong[i],
                                                       "a", 1, &err));
@@ -72,13 +73,12 @@ static void a_kind_without_a_state_is_refused(void **state)
     }
 }
 
-static void a_queue_shows_who_has_reserved(void **state)
+TEST(a_queue_shows_who_has_reserved)
 {
     ilk_queue *queue = open_queue("q");
     ilk_job *job;
     ilk_info *info;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     job = reserve(queue, 0, 60000);
@@ -100,14 +100,13 @@ static void a_queue_shows_who_has_reserved(void **state)
     ilk_queue_free(queue);
 }
 
-static void holder_and_waiter_of_one_client_have_its_id(void **state)
+TEST(holder_and_waiter_of_one_client_have_its_id)
 {
     ilk_election *leader = NULL, *candidate = NULL;
     ilk_op *op = NULL;
     ilk_info *info = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_election_open(&leader, client, "e", 1, NULL, &err));
     assert_status(ILK_OK,
@@ -131,14 +130,13 @@ static void holder_and_waiter_of_one_client_have_its_id(void **state)
     ilk_election_free(leader);
 }
 
-static void waiters_of_an_event_are_listed_without_a_secret(void **state)
+TEST(waiters_of_an_event_are_listed_without_a_secret)
 {
     ilk_event *event = NULL;
     ilk_op *op = NULL;
     ilk_info *info = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_event_open(&event, client, "v", 1, NULL, &err));
     assert_status(ILK_OK, ilk_event_wait_start(&op, event, -1, &err));
     turn_until(client, "1", "ZCARD ilk:event:wait:{v}");
@@ -152,14 +150,13 @@ static void waiters_of_an_event_are_listed_without_a_secret(void **state)
     ilk_event_free(event);
 }
 
-static void a_group_lists_its_members(void **state)
+TEST(a_group_lists_its_members)
 {
     ilk_group *group = NULL;
     ilk_member *member = NULL;
     ilk_info *info;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_group_open(&group, client, "g", 1, &err));
     assert_status(ILK_OK,
                   ilk_member_open(&member, group, "one", 3, NULL, &err));
@@ -173,20 +170,4 @@ static void a_group_lists_its_members(void **state)
     ilk_info_free(info);
     ilk_member_free(member);
     ilk_group_free(group);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_nobody_uses_is_not_in_use),
-        TEST(a_kind_without_a_state_is_refused),
-        TEST(a_queue_shows_who_has_reserved),
-        TEST(holder_and_waiter_of_one_client_have_its_id),
-        TEST(waiters_of_an_event_are_listed_without_a_secret),
-        TEST(a_group_lists_its_members),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

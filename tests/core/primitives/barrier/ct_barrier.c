@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 /* A wait that stands in the wait queue before this returns. */
 static waiting arrive(ilk_client *from, const char *name, int64_t parties)
 {
@@ -22,11 +24,10 @@ static void assert_says(const waiting *w, const char *what)
 
 /* ---- full --------------------------------------------------------------- */
 
-static void the_last_lets_all_pass_each_with_its_index(void **state)
+TEST(the_last_lets_all_pass_each_with_its_index)
 {
     waiting w[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         w[i] = arrive(i % 2 ? client : other, "full", 3);
         start_waiting(&w[i]);
@@ -39,14 +40,13 @@ static void the_last_lets_all_pass_each_with_its_index(void **state)
     }
 }
 
-static void a_try_arrives_only_as_the_last(void **state)
+TEST(a_try_arrives_only_as_the_last)
 {
     waiting w = arrive(other, "try", 2);
     ilk_barrier *a = open_barrier(client, "try", 2);
     ilk_error err = {0};
     int64_t index = -1, here = -1;
 
-    (void)state;
     assert_status(ILK_EBUSY, ilk_barrier_wait(a, 0, &index, &err));
     assert_status(ILK_OK, ilk_barrier_waiting(a, &here, &err));
     assert_int_equal(0, here);
@@ -63,7 +63,7 @@ static void a_try_arrives_only_as_the_last(void **state)
     ilk_barrier_free(a);
 }
 
-static void an_arrival_whose_answer_was_lost_counts_once(void **state)
+TEST(an_arrival_whose_answer_was_lost_counts_once)
 {
     ilk_client *behind;
     waiting w;
@@ -71,7 +71,6 @@ static void an_arrival_whose_answer_was_lost_counts_once(void **state)
     ilk_error err = {0};
     int64_t index = -1;
 
-    (void)state;
     assert_int_equal(0, proxy_before_server(&between));
     behind = open_client_at(between.url);
     a = open_barrier(behind, "once", 2);
@@ -93,14 +92,13 @@ static void an_arrival_whose_answer_was_lost_counts_once(void **state)
     proxy_close(&between);
 }
 
-static void after_a_flush_all_arrive_anew(void **state)
+TEST(after_a_flush_all_arrive_anew)
 {
     waiting w[2];
     ilk_barrier *last = open_barrier(client, "flush", 3);
     ilk_error err = {0};
     int64_t index = -1;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         w[i] = arrive(i ? client : other, "flush", 3);
         start_waiting(&w[i]);
@@ -121,14 +119,13 @@ static void after_a_flush_all_arrive_anew(void **state)
 
 /* ---- broken ------------------------------------------------------------- */
 
-static void a_wait_that_times_out_breaks_the_round_at_once(void **state)
+TEST(a_wait_that_times_out_breaks_the_round_at_once)
 {
     waiting first = arrive(client, "late", 3),
             second = arrive(other, "late", 3);
     ilk_error err = {0};
     int64_t index;
 
-    (void)state;
     second.timeout_ms = 200;
     start_waiting(&first);
     await_queue_length("barrier", "late", 1);
@@ -159,13 +156,12 @@ static void a_wait_that_times_out_breaks_the_round_at_once(void **state)
     ilk_barrier_free(second.barrier);
 }
 
-static void a_cancelled_wait_breaks_the_round(void **state)
+TEST(a_cancelled_wait_breaks_the_round)
 {
     waiting first = arrive(client, "cancel", 3),
             second = arrive(other, "cancel", 3);
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&first);
     start_waiting(&second);
     await_queue_length("barrier", "cancel", 2);
@@ -177,14 +173,13 @@ static void a_cancelled_wait_breaks_the_round(void **state)
     ilk_barrier_free(second.barrier);
 }
 
-static void interrupted_it_stays_arrived_and_can_go_on(void **state)
+TEST(interrupted_it_stays_arrived_and_can_go_on)
 {
     waiting first = arrive(client, "eintr", 2);
     ilk_barrier *second = open_barrier(other, "eintr", 2);
     ilk_error err = {0};
     int64_t index = -1;
 
-    (void)state;
     start_waiting(&first);
     await_queue_length("barrier", "eintr", 1);
     interrupt_waiting(&first);
@@ -199,12 +194,11 @@ static void interrupted_it_stays_arrived_and_can_go_on(void **state)
     ilk_barrier_free(second);
 }
 
-static void a_handle_that_is_freed_while_arrived_breaks_the_round(void **state)
+TEST(a_handle_that_is_freed_while_arrived_breaks_the_round)
 {
     waiting gone = arrive(client, "freed", 3), left = arrive(other, "freed", 3);
     int64_t freed_at;
 
-    (void)state;
     start_waiting(&left);
     start_waiting(&gone);
     await_queue_length("barrier", "freed", 2);
@@ -218,14 +212,13 @@ static void a_handle_that_is_freed_while_arrived_breaks_the_round(void **state)
     ilk_barrier_free(left.barrier);
 }
 
-static void a_reset_breaks_the_round_and_sets_the_parties(void **state)
+TEST(a_reset_breaks_the_round_and_sets_the_parties)
 {
     waiting w = arrive(client, "reset", 3);
     ilk_barrier *two = open_barrier(other, "reset", 2);
     ilk_error err = {0};
     int64_t here = -1;
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("barrier", "reset", 1);
     assert_status(ILK_EDIFFERS, ilk_barrier_wait(two, 1000, NULL, &err));
@@ -243,13 +236,12 @@ static void a_reset_breaks_the_round_and_sets_the_parties(void **state)
     ilk_barrier_free(two);
 }
 
-static void closing_the_client_ends_its_wait(void **state)
+TEST(closing_the_client_ends_its_wait)
 {
     ilk_client *own = open_client();
     waiting w = arrive(own, "close", 2);
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("barrier", "close", 1);
     assert_status(ILK_OK, ilk_client_close(own, &err));
@@ -259,13 +251,12 @@ static void closing_the_client_ends_its_wait(void **state)
     ilk_client_free(own);
 }
 
-static void bad_input_is_refused(void **state)
+TEST(bad_input_is_refused)
 {
     ilk_barrier *a = open_barrier(client, "bad", 1), *none = (ilk_barrier *)1;
     ilk_barrier_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(ILK_EINVAL,
                      ilk_barrier_open(&none, client, "x", 1, 0, NULL, &err));
     assert_string_equal("parties must be 1 to 1024, got 0", err.msg);
@@ -287,23 +278,4 @@ static void bad_input_is_refused(void **state)
     ilk_barrier_opts_init(NULL, 8);
     ilk_barrier_free(NULL);
     ilk_barrier_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_lets_all_pass_each_with_its_index),
-        cmocka_unit_test(a_try_arrives_only_as_the_last),
-        cmocka_unit_test(an_arrival_whose_answer_was_lost_counts_once),
-        cmocka_unit_test(after_a_flush_all_arrive_anew),
-        cmocka_unit_test(a_wait_that_times_out_breaks_the_round_at_once),
-        cmocka_unit_test(a_cancelled_wait_breaks_the_round),
-        cmocka_unit_test(interrupted_it_stays_arrived_and_can_go_on),
-        cmocka_unit_test(a_handle_that_is_freed_while_arrived_breaks_the_round),
-        cmocka_unit_test(a_reset_breaks_the_round_and_sets_the_parties),
-        cmocka_unit_test(closing_the_client_ends_its_wait),
-        cmocka_unit_test(bad_input_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

@@ -8,16 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { LIVENESS_MS = 6000 };
 
 enum { PARTIES = 5, ROUNDS = 60 };
 
-static void every_round_gives_each_party_an_index_of_its_own(void **state)
+TEST(every_round_gives_each_party_an_index_of_its_own)
 {
     party p[PARTIES];
     int64_t index, began_at;
 
-    (void)state;
     for (int i = 0; i < PARTIES; i++)
         p[i] = start_party("rounds", PARTIES, 20000);
     began_at = fixture_now_ms();
@@ -59,12 +60,11 @@ static void hurt_one(const char *name, int how, party *hurt, int64_t *took_ms)
     end_party(&well);
 }
 
-static void a_killed_party_breaks_the_round_within_its_liveness(void **state)
+TEST(a_killed_party_breaks_the_round_within_its_liveness)
 {
     party dead;
     int64_t took_ms;
 
-    (void)state;
     hurt_one("killed", SIGKILL, &dead, &took_ms);
     print_message("broken %d ms after the kill\n", (int)took_ms);
     assert_in_range(took_ms, LIVENESS_MS - 2500,
@@ -72,12 +72,11 @@ static void a_killed_party_breaks_the_round_within_its_liveness(void **state)
     end_party(&dead);
 }
 
-static void a_frozen_party_breaks_the_round_and_hears_it_thawed(void **state)
+TEST(a_frozen_party_breaks_the_round_and_hears_it_thawed)
 {
     party frozen;
     int64_t took_ms;
 
-    (void)state;
     hurt_one("frozen", SIGSTOP, &frozen, &took_ms);
     assert_in_range(took_ms, LIVENESS_MS - 2500,
                     LIVENESS_MS + (int)patience(300));
@@ -87,14 +86,12 @@ static void a_frozen_party_breaks_the_round_and_hears_it_thawed(void **state)
 }
 
 /* Frozen when the last arrives, within its liveness: it was there. */
-static void a_party_that_freezes_before_the_last_arrives_has_passed(
-    void **state)
+TEST(a_party_that_freezes_before_the_last_arrives_has_passed)
 {
     party frozen = start_party("there", 2, 60000),
           last = start_party("there", 2, 60000);
     int64_t index = -1;
 
-    (void)state;
     tell_party(&frozen, 'w');
     await_queue_length("barrier", "there", 1);
     kill(frozen.pid, SIGSTOP);
@@ -113,7 +110,7 @@ static void a_party_that_freezes_before_the_last_arrives_has_passed(
 enum { DUELS = 150 };
 
 /* The last arrives just when the first gives up: both are told the same. */
-static void full_or_broken_is_the_same_for_all(void **state)
+TEST(full_or_broken_is_the_same_for_all)
 {
     ilk_client *clients[] = {open_client(), open_client()};
     ilk_barrier *a = open_barrier(clients[0], "duel", 2),
@@ -121,7 +118,6 @@ static void full_or_broken_is_the_same_for_all(void **state)
     ilk_error err = {0};
     int full = 0, broken = 0, unheard = 0;
 
-    (void)state;
     assert_status(ILK_ETIMEOUT, ilk_barrier_wait(a, 1, NULL, &err));
     for (int i = 0; i < DUELS; i++) {
         waiting first = {.barrier = a, .timeout_ms = 12};
@@ -153,7 +149,7 @@ static void full_or_broken_is_the_same_for_all(void **state)
     ilk_client_free(clients[1]);
 }
 
-static void a_child_is_refused_and_breaks_nothing(void **state)
+TEST(a_child_is_refused_and_breaks_nothing)
 {
     ilk_client *own = open_client();
     waiting w = {.barrier = open_barrier(own, "fork", 2), .timeout_ms = 20000};
@@ -161,7 +157,6 @@ static void a_child_is_refused_and_breaks_nothing(void **state)
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("barrier", "fork", 1);
     fflush(NULL);
@@ -182,19 +177,4 @@ static void a_child_is_refused_and_breaks_nothing(void **state)
     ilk_barrier_free(w.barrier);
     ilk_barrier_free(last);
     ilk_client_free(own);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_round_gives_each_party_an_index_of_its_own),
-        cmocka_unit_test(a_killed_party_breaks_the_round_within_its_liveness),
-        cmocka_unit_test(a_frozen_party_breaks_the_round_and_hears_it_thawed),
-        cmocka_unit_test(
-            a_party_that_freezes_before_the_last_arrives_has_passed),
-        cmocka_unit_test(full_or_broken_is_the_same_for_all),
-        cmocka_unit_test(a_child_is_refused_and_breaks_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,24 +8,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk_barrier *barrier;
 
-static int setup(void **state)
+static int setup(void)
 {
     ilk_error err = {0};
 
-    if (state_op_setup(state) != 0)
+    if (state_op_setup() != 0)
         return -1;
     return ilk_barrier_open(&barrier, &state_client, "b", 1, 3, NULL, &err);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_barrier_free(barrier);
-    return state_op_teardown(state);
+    return state_op_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 /* What it asks for in this mode, with this number known. */
 static void assert_asks(const char *mode, int number)
@@ -49,9 +51,8 @@ static void arrive(int64_t timeout_ms)
                      ILK__ACT_SLEEP);
 }
 
-static void the_last_to_arrive_is_done_at_once(void **state)
+TEST(the_last_to_arrive_is_done_at_once)
 {
-    (void)state;
     assert_int_equal(state_begin(barrier, 5000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d 2 40", ILK__CODE_STATE),
                      ILK__ACT_DONE);
@@ -59,9 +60,8 @@ static void the_last_to_arrive_is_done_at_once(void **state)
     assert_null(state_waiter(barrier)->refresher);
 }
 
-static void a_change_is_asked_about_under_the_same_number(void **state)
+TEST(a_change_is_asked_about_under_the_same_number)
 {
-    (void)state;
     arrive(5000);
     inbox_receives("1 change ilk:barrier:wait:{b}");
 
@@ -73,18 +73,16 @@ static void a_change_is_asked_about_under_the_same_number(void **state)
     assert_int_equal(state_op.status, ILK_OK);
 }
 
-static void a_change_of_another_list_wakes_nobody(void **state)
+TEST(a_change_of_another_list_wakes_nobody)
 {
-    (void)state;
     arrive(5000);
     inbox_receives("1 change ilk:barrier:wait:{c}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
 
-static void time_that_runs_out_asks_to_leave(void **state)
+TEST(time_that_runs_out_asks_to_leave)
 {
-    (void)state;
     arrive(5000);
     local_ms += 5000;
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
@@ -96,9 +94,8 @@ static void time_that_runs_out_asks_to_leave(void **state)
     assert_null(state_waiter(barrier)->refresher);
 }
 
-static void who_leaves_too_late_has_passed(void **state)
+TEST(who_leaves_too_late_has_passed)
 {
-    (void)state;
     arrive(5000);
     local_ms += 5000;
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
@@ -109,9 +106,8 @@ static void who_leaves_too_late_has_passed(void **state)
     assert_int_equal(state_op.status, ILK_OK);
 }
 
-static void who_leaves_unheard_takes_its_entry_back(void **state)
+TEST(who_leaves_unheard_takes_its_entry_back)
 {
-    (void)state;
     arrive(5000);
     local_ms += 5000;
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
@@ -124,9 +120,8 @@ static void who_leaves_unheard_takes_its_entry_back(void **state)
 }
 
 /* The message that the round is full came, and the time to ask did not do. */
-static void time_that_runs_out_on_a_question_asks_what_came_of_it(void **state)
+TEST(time_that_runs_out_on_a_question_asks_what_came_of_it)
 {
-    (void)state;
     arrive(5000);
     inbox_receives("1 change ilk:barrier:wait:{b}");
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -153,9 +148,8 @@ static void assert_broken(const char *why, const char *text)
     assert_null(state_waiter(barrier)->refresher);
 }
 
-static void a_broken_round_says_who_left_it(void **state)
+TEST(a_broken_round_says_who_left_it)
 {
-    (void)state;
     assert_broken("left host:7", "the round broke: host:7 left it");
     assert_broken("dead host:7",
                   "the round broke: host:7 does not answer any more");
@@ -163,9 +157,8 @@ static void a_broken_round_says_who_left_it(void **state)
     assert_broken("forgotten", "the round broke: the server has forgotten it");
 }
 
-static void another_number_of_parties_is_not_queued(void **state)
+TEST(another_number_of_parties_is_not_queued)
 {
-    (void)state;
     assert_int_equal(state_begin(barrier, 5000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d 9", ILK__CODE_DIFFERS),
                      ILK__ACT_DONE);
@@ -174,9 +167,8 @@ static void another_number_of_parties_is_not_queued(void **state)
     assert_null(state_waiter(barrier)->refresher);
 }
 
-static void a_try_stands_nowhere(void **state)
+TEST(a_try_stands_nowhere)
 {
-    (void)state;
     assert_int_equal(state_begin(barrier, 0), ILK__ACT_SEND);
     assert_asks("try", 0);
     assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_BUSY),
@@ -186,9 +178,8 @@ static void a_try_stands_nowhere(void **state)
 }
 
 /* The number belongs to its token: the next wait begins without one. */
-static void the_next_wait_knows_no_number(void **state)
+TEST(the_next_wait_knows_no_number)
 {
-    (void)state;
     arrive(5000);
     inbox_receives("1 change ilk:barrier:wait:{b}");
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -196,25 +187,4 @@ static void the_next_wait_knows_no_number(void **state)
                      ILK__ACT_DONE);
 
     arrive(5000);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_last_to_arrive_is_done_at_once),
-        TEST(a_change_is_asked_about_under_the_same_number),
-        TEST(a_change_of_another_list_wakes_nobody),
-        TEST(time_that_runs_out_asks_to_leave),
-        TEST(who_leaves_too_late_has_passed),
-        TEST(time_that_runs_out_on_a_question_asks_what_came_of_it),
-        TEST(who_leaves_unheard_takes_its_entry_back),
-        TEST(a_broken_round_says_who_left_it),
-        TEST(another_number_of_parties_is_not_queued),
-        TEST(a_try_stands_nowhere),
-        TEST(the_next_wait_knows_no_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

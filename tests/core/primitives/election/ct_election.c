@@ -7,16 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 
 /* ---- leading ------------------------------------------------------------ */
 
-static void one_leads_and_the_others_are_told_so(void **state)
+TEST(one_leads_and_the_others_are_told_so)
 {
     ilk_election *a = open_candidate(client, "one", 0, "addr-a");
     ilk_election *b = open_candidate(client, "one", 0, "addr-b");
 
-    (void)state;
     assert_string_equal("-", published(b));
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     assert_int_equal(1, ilk_election_is_leader(a));
@@ -34,13 +35,12 @@ static void one_leads_and_the_others_are_told_so(void **state)
     ilk_election_free(b);
 }
 
-static void campaigning_while_leading_costs_nothing(void **state)
+TEST(campaigning_while_leading_costs_nothing)
 {
     ilk_election *a = open_candidate(client, "again", 0, "");
     ilk_client_stats before = {.size = sizeof before}, after = before;
     int64_t term;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     term = ilk_election_term(a);
     assert_status(ILK_OK, ilk_client_get_stats(client, &before, &err));
@@ -52,7 +52,7 @@ static void campaigning_while_leading_costs_nothing(void **state)
     ilk_election_free(a);
 }
 
-static void first_in_the_queue_leads_at_once_when_one_resigns(void **state)
+TEST(first_in_the_queue_leads_at_once_when_one_resigns)
 {
     ilk_election *a = open_candidate(client, "line", 0, "a");
     ilk_election *b = open_candidate(client, "line", 0, "b");
@@ -60,7 +60,6 @@ static void first_in_the_queue_leads_at_once_when_one_resigns(void **state)
     campaign of_b, of_c;
     int64_t resigned_at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     start_campaign(&of_b, b, -1);
     await_candidates("line", 1);
@@ -103,7 +102,7 @@ static void *sample(void *context)
     return NULL;
 }
 
-static void resigning_leaves_no_gap(void **state)
+TEST(resigning_leaves_no_gap)
 {
     ilk_client *other = open_client();
     ilk_election *two[2] = {open_candidate(client, "gap", 0, "0"),
@@ -112,7 +111,6 @@ static void resigning_leaves_no_gap(void **state)
     pthread_t thread;
     campaign next;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(two[0], 0, &err));
     assert_int_equal(0, pthread_create(&thread, NULL, sample, &s));
     for (int i = 0; i < 100; i++) {
@@ -132,7 +130,7 @@ static void resigning_leaves_no_gap(void **state)
     ilk_client_free(other);
 }
 
-static void candidates_are_listed_in_their_order(void **state)
+TEST(candidates_are_listed_in_their_order)
 {
     ilk_election *a = open_candidate(client, "list", 0, "");
     ilk_client *others[2] = {0};
@@ -140,7 +138,6 @@ static void candidates_are_listed_in_their_order(void **state)
     campaign c[2];
     ilk_leader *leader = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     for (int i = 0; i < 2; i++) {
         ilk_client_opts opts;
@@ -175,12 +172,11 @@ static void candidates_are_listed_in_their_order(void **state)
     ilk_election_free(a);
 }
 
-static void terms_rise_when_the_server_forgets_everything(void **state)
+TEST(terms_rise_when_the_server_forgets_everything)
 {
     ilk_election *a = open_candidate(client, "term", 0, "");
     int64_t last = 0;
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
         assert_true(ilk_election_term(a) > last);
@@ -194,14 +190,13 @@ static void terms_rise_when_the_server_forgets_everything(void **state)
 
 /* ---- publishing --------------------------------------------------------- */
 
-static void leader_changes_what_it_publishes(void **state)
+TEST(leader_changes_what_it_publishes)
 {
     static char big[ILK_ELECTION_VALUE_MAX + 1];
     ilk_election *a = open_candidate(client, "value", 0, "first");
     ilk_leader *leader = NULL;
     size_t len;
 
-    (void)state;
     assert_status(ILK_ENOTOWNER, ilk_election_proclaim(a, "x", 1, &err));
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     assert_status(ILK_OK, ilk_election_proclaim(a, "second", 6, &err));
@@ -231,13 +226,12 @@ static void leader_changes_what_it_publishes(void **state)
 
 /* It steps down some milliseconds early. Who was looking elsewhere just then
  * looks again. */
-static void leader_finds_out_before_anybody_else_can_be_elected(void **state)
+TEST(leader_finds_out_before_anybody_else_can_be_elected)
 {
     ilk_election_opts opts;
     ilk_election *a;
     int64_t left = 0;
 
-    (void)state;
     ilk_election_opts_init(&opts, sizeof opts);
     opts.ttl_ms = 500;
     opts.flags = ILK_ELECTION_NO_RENEW;
@@ -257,13 +251,12 @@ static void leader_finds_out_before_anybody_else_can_be_elected(void **state)
     ilk_election_free(a);
 }
 
-static void leader_renews_while_it_lives_or_by_hand(void **state)
+TEST(leader_renews_while_it_lives_or_by_hand)
 {
     ilk_election_opts opts;
     ilk_election *a = open_candidate(client, "renews", 1500, ""), *b;
     int64_t term;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     term = ilk_election_term(a);
     fixture_sleep_ms(2500);
@@ -305,14 +298,13 @@ static ilk_notification next_notification(ilk_client *of)
     return notification;
 }
 
-static void winning_and_losing_are_told(void **state)
+TEST(winning_and_losing_are_told)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(own, "news", 1500, "");
     ilk_notification notification;
     int fd;
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_notification_fd(own, &fd, &err));
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     notification = next_notification(own);
@@ -327,22 +319,4 @@ static void winning_and_losing_are_told(void **state)
     assert_int_equal(0, ilk_election_is_leader(a));
     ilk_election_free(a);
     ilk_client_free(own);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_leads_and_the_others_are_told_so),
-        cmocka_unit_test(campaigning_while_leading_costs_nothing),
-        cmocka_unit_test(first_in_the_queue_leads_at_once_when_one_resigns),
-        cmocka_unit_test(resigning_leaves_no_gap),
-        cmocka_unit_test(candidates_are_listed_in_their_order),
-        cmocka_unit_test(terms_rise_when_the_server_forgets_everything),
-        cmocka_unit_test(leader_changes_what_it_publishes),
-        cmocka_unit_test(leader_finds_out_before_anybody_else_can_be_elected),
-        cmocka_unit_test(leader_renews_while_it_lives_or_by_hand),
-        cmocka_unit_test(winning_and_losing_are_told),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+AROUND_EACH(server_flush, NULL);
+
 static ilk_error err;
 
 static ilk_status take_away(const char *token)
@@ -13,7 +16,7 @@ static ilk_status take_away(const char *token)
                               &err);
 }
 
-static void the_next_candidate_leads_and_the_leader_learns_it(void **state)
+TEST(the_next_candidate_leads_and_the_leader_learns_it)
 {
     ilk_client *other = open_client();
     ilk_election *leader = open_candidate(client, "e", 900, "first");
@@ -23,7 +26,6 @@ static void the_next_candidate_leads_and_the_leader_learns_it(void **state)
     int64_t term;
     int fd;
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_notification_fd(client, &fd, &err));
     assert_status(ILK_OK, ilk_election_campaign(leader, 0, &err));
     term = ilk_election_term(leader);
@@ -51,11 +53,10 @@ static void the_next_candidate_leads_and_the_leader_learns_it(void **state)
     ilk_client_free(other);
 }
 
-static void only_the_leader_of_that_token_is_broken(void **state)
+TEST(only_the_leader_of_that_token_is_broken)
 {
     ilk_election *leader = open_candidate(client, "e", 0, "value");
 
-    (void)state;
     assert_status(ILK_ENOTOWNER, take_away(NULL));
     assert_string_equal("nobody leads", err.msg);
     assert_status(ILK_OK, ilk_election_campaign(leader, 0, &err));
@@ -69,13 +70,12 @@ static void only_the_leader_of_that_token_is_broken(void **state)
     ilk_election_free(leader);
 }
 
-static void an_observer_sees_the_end_of_the_term(void **state)
+TEST(an_observer_sees_the_end_of_the_term)
 {
     ilk_election *leader = open_candidate(client, "e", 0, "value");
     ilk_observer *observer = NULL;
     ilk_leader *vacant;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(leader, 0, &err));
     assert_status(ILK_OK, ilk_election_observe(&observer, leader,
                                                ILK_OBSERVE_VACANT, &err));
@@ -86,18 +86,4 @@ static void an_observer_sees_the_end_of_the_term(void **state)
     ilk_leader_free(vacant);
     ilk_observer_free(observer);
     ilk_election_free(leader);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            the_next_candidate_leads_and_the_leader_learns_it, server_flush),
-        cmocka_unit_test_setup(only_the_leader_of_that_token_is_broken,
-                               server_flush),
-        cmocka_unit_test_setup(an_observer_sees_the_end_of_the_term,
-                               server_flush),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 
 /* ---- names and identities ----------------------------------------------- */
@@ -32,12 +34,11 @@ static const bytes odd[] = {
 
 enum { ODD = sizeof odd / sizeof *odd };
 
-static void names_of_any_bytes_are_different_elections(void **state)
+TEST(names_of_any_bytes_are_different_elections)
 {
     ilk_election *all[ODD], *next[ODD];
     campaign c[ODD];
 
-    (void)state;
     for (int i = 0; i < ODD; i++) {
         assert_status(ILK_OK, ilk_election_open(&all[i], client, odd[i].data,
                                                 odd[i].len, NULL, &err));
@@ -77,11 +78,10 @@ static ilk_election *open_identity(ilk_client *of, const bytes *identity)
     return open_candidate_with(of, "identity", &opts);
 }
 
-static void identities_of_any_bytes_are_told_apart(void **state)
+TEST(identities_of_any_bytes_are_told_apart)
 {
     ilk_client *other = open_client();
 
-    (void)state;
     for (int i = 0; i < ODD; i++) {
         ilk_election *first = open_identity(client, &odd[i]), *again;
         int64_t term;
@@ -108,7 +108,7 @@ static void identities_of_any_bytes_are_told_apart(void **state)
 }
 
 /* Past those who wait, and in the same term. */
-static void identity_that_returns_in_time_leads_on(void **state)
+TEST(identity_that_returns_in_time_leads_on)
 {
     static const bytes node = BYTES("node-1");
     ilk_client *former = open_client();
@@ -116,7 +116,6 @@ static void identity_that_returns_in_time_leads_on(void **state)
     ilk_election *standby = open_candidate(client, "identity", 1500, "s");
     campaign c;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(first, 0, &err));
     start_campaign(&c, standby, -1);
     await_candidates("identity", 1);
@@ -147,7 +146,7 @@ static void refuse(ilk_election_opts opts)
     assert_null(election);
 }
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
     const size_t size = sizeof(ilk_election_opts);
     static char long_name[513];
@@ -155,7 +154,6 @@ static void wrong_arguments_are_refused(void **state)
     ilk_observer *o = NULL;
     ilk_leader *l = NULL;
 
-    (void)state;
     memset(long_name, 'n', sizeof long_name);
     refuse((ilk_election_opts){.size = size, .ttl_ms = -1});
     refuse((ilk_election_opts){.size = size, .ttl_ms = INT64_MAX});
@@ -206,14 +204,13 @@ static void wrong_arguments_are_refused(void **state)
     ilk_leader_free(NULL);
 }
 
-static void keys_of_another_type_are_told(void **state)
+TEST(keys_of_another_type_are_told)
 {
     static const char *const parts[] = {"", ":fence", ":wait", ":value",
                                         ":seen"};
     ilk_election *a = open_candidate(client, "type", 0, "");
     ilk_leader *leader;
 
-    (void)state;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         fixture_command(&fx, "FLUSHALL");
         fixture_command(&fx, "SET ilk:election:{type} x PX 60000");
@@ -231,13 +228,12 @@ static void keys_of_another_type_are_told(void **state)
 
 /* ---- handles that go away ----------------------------------------------- */
 
-static void leadership_for_one_who_is_gone_goes_to_the_next(void **state)
+TEST(leadership_for_one_who_is_gone_goes_to_the_next)
 {
     ilk_election *b = open_candidate(client, "gone", 0, "b");
     char waiter[64], message[160];
     campaign c;
 
-    (void)state;
     fixture_command(&fx, "SET ilk:election:{gone} ghost PX 60000");
     fixture_command(&fx, "HSET ilk:election:fence:{gone} fence 5 token ghost");
     start_campaign(&c, b, 10000);
@@ -256,14 +252,13 @@ static void leadership_for_one_who_is_gone_goes_to_the_next(void **state)
     ilk_election_free(b);
 }
 
-static void freed_candidate_leaves_the_queue(void **state)
+TEST(freed_candidate_leaves_the_queue)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(client, "freed", 0, "a");
     ilk_election *b = open_candidate(own, "freed", 0, "b");
     campaign c;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     start_campaign(&c, b, -1);
     await_candidates("freed", 1);
@@ -279,14 +274,13 @@ static void freed_candidate_leaves_the_queue(void **state)
     ilk_client_free(own);
 }
 
-static void closing_ends_campaigns(void **state)
+TEST(closing_ends_campaigns)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(client, "close", 0, "");
     ilk_election *b = open_candidate(own, "close", 0, "");
     campaign c;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     start_campaign(&c, b, -1);
     await_candidates("close", 1);
@@ -300,7 +294,7 @@ static void closing_ends_campaigns(void **state)
     ilk_client_free(own);
 }
 
-static void child_is_refused_until_it_reopens(void **state)
+TEST(child_is_refused_until_it_reopens)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(own, "fork", 0, "parent");
@@ -309,7 +303,6 @@ static void child_is_refused_until_it_reopens(void **state)
     ilk_leader *leader;
     pid_t pid;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     assert_status(ILK_OK, ilk_election_observe(&o, a, 0, &err));
     pid = fork_now();
@@ -335,21 +328,4 @@ static void child_is_refused_until_it_reopens(void **state)
     ilk_election_free(a);
     ilk_election_free(b);
     ilk_client_free(own);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_any_bytes_are_different_elections),
-        cmocka_unit_test(identities_of_any_bytes_are_told_apart),
-        cmocka_unit_test(identity_that_returns_in_time_leads_on),
-        cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(keys_of_another_type_are_told),
-        cmocka_unit_test(leadership_for_one_who_is_gone_goes_to_the_next),
-        cmocka_unit_test(freed_candidate_leaves_the_queue),
-        cmocka_unit_test(closing_ends_campaigns),
-        cmocka_unit_test(child_is_refused_until_it_reopens),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 
 static ilk_observer *observe(ilk_election *election, uint32_t flags)
@@ -52,7 +54,7 @@ static ilk_leader *heard(listener *l)
     return l->found;
 }
 
-static void each_change_is_told_as_it_happens(void **state)
+TEST(each_change_is_told_as_it_happens)
 {
     ilk_election *a = open_candidate(client, "told", 0, "a");
     ilk_election *b = open_candidate(client, "told", 0, "b");
@@ -61,7 +63,6 @@ static void each_change_is_told_as_it_happens(void **state)
     campaign c;
     int64_t at, term;
 
-    (void)state;
     start_listening(&l, o);
     await_observers("told", 1);
     at = fixture_now_ms();
@@ -89,14 +90,13 @@ static void each_change_is_told_as_it_happens(void **state)
     ilk_election_free(b);
 }
 
-static void what_is_known_is_not_told_again(void **state)
+TEST(what_is_known_is_not_told_again)
 {
     ilk_election *a = open_candidate(client, "known", 0, "a");
     ilk_observer *o = observe(a, 0);
     ilk_leader *found;
     int64_t began;
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_observer_next(&found, o, -2, &err));
     assert_status(ILK_EBUSY, ilk_observer_next(&found, o, 0, &err));
     assert_null(found);
@@ -113,7 +113,7 @@ static void what_is_known_is_not_told_again(void **state)
     ilk_election_free(a);
 }
 
-static void vacancies_are_told_to_those_who_ask_for_them(void **state)
+TEST(vacancies_are_told_to_those_who_ask_for_them)
 {
     ilk_election_opts opts;
     ilk_election *a;
@@ -121,7 +121,6 @@ static void vacancies_are_told_to_those_who_ask_for_them(void **state)
     listener l;
     int64_t term, left, at;
 
-    (void)state;
     ilk_election_opts_init(&opts, sizeof opts);
     opts.ttl_ms = 1500;
     opts.flags = ILK_ELECTION_NO_RENEW;
@@ -148,14 +147,13 @@ static void vacancies_are_told_to_those_who_ask_for_them(void **state)
     ilk_election_free(a);
 }
 
-static void lost_message_costs_a_refresh_and_no_change(void **state)
+TEST(lost_message_costs_a_refresh_and_no_change)
 {
     ilk_election *a = open_candidate(client, "lost", 0, "a");
     ilk_observer *o = observe(a, 0);
     listener l;
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     expect_state(next_state(o, 0), "a");
     start_listening(&l, o);
@@ -177,7 +175,7 @@ static void lost_message_costs_a_refresh_and_no_change(void **state)
 }
 
 /* Many changes, slow observers: some see few of them, all see the last. */
-static void last_state_is_never_missed(void **state)
+TEST(last_state_is_never_missed)
 {
     enum { OBSERVERS = 6, CHANGES = 300 };
     ilk_client *clients[OBSERVERS];
@@ -187,7 +185,6 @@ static void last_state_is_never_missed(void **state)
     listener l[OBSERVERS];
     char text[16];
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     for (int i = 0; i < OBSERVERS; i++) {
         clients[i] = i % 2 ? open_client() : client;
@@ -222,7 +219,7 @@ static void last_state_is_never_missed(void **state)
     ilk_election_free(a);
 }
 
-static void observer_outlives_its_election_and_ends_as_told(void **state)
+TEST(observer_outlives_its_election_and_ends_as_told)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(own, "ends", 0, "");
@@ -230,7 +227,6 @@ static void observer_outlives_its_election_and_ends_as_told(void **state)
     ilk_leader *found;
     listener l;
 
-    (void)state;
     ilk_election_free(a);
     assert_status(ILK_OK, ilk_observer_cancel(o, &err));
     start_listening(&l, o);
@@ -268,7 +264,7 @@ static int64_t calls(const char *command)
 
 /* Each client refreshes its two wait queues once in two seconds, and that is
  * all. */
-static void hundred_standbys_and_observers_do_not_poll(void **state)
+TEST(hundred_standbys_and_observers_do_not_poll)
 {
     enum { CLIENTS = 10, EACH = 10 };
     ilk_election *a = open_candidate(client, "idle", 60000, "");
@@ -279,7 +275,6 @@ static void hundred_standbys_and_observers_do_not_poll(void **state)
     listener l[CLIENTS];
     int64_t asked;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = open_client();
@@ -311,19 +306,4 @@ static void hundred_standbys_and_observers_do_not_poll(void **state)
         ilk_client_free(clients[i]);
     }
     ilk_election_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_change_is_told_as_it_happens),
-        cmocka_unit_test(what_is_known_is_not_told_again),
-        cmocka_unit_test(vacancies_are_told_to_those_who_ask_for_them),
-        cmocka_unit_test(lost_message_costs_a_refresh_and_no_change),
-        cmocka_unit_test(last_state_is_never_missed),
-        cmocka_unit_test(observer_outlives_its_election_and_ends_as_told),
-        cmocka_unit_test(hundred_standbys_and_observers_do_not_poll),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

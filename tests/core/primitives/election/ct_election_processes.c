@@ -227,11 +227,10 @@ static void finish(judge *j)
     fixture_stop(&fx);
 }
 
-static void killed_leaders_are_followed_within_their_lease(void **state)
+TEST(killed_leaders_are_followed_within_their_lease)
 {
     judge *j = start(NULL);
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         int at = index_of(j->leader);
         int64_t killed_at, left;
@@ -249,11 +248,10 @@ static void killed_leaders_are_followed_within_their_lease(void **state)
     finish(j);
 }
 
-static void frozen_leaders_find_out_when_they_thaw(void **state)
+TEST(frozen_leaders_find_out_when_they_thaw)
 {
     judge *j = start(NULL);
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         pid_t frozen = j->leader;
         int64_t frozen_at = fixture_now_ms();
@@ -270,11 +268,10 @@ static void frozen_leaders_find_out_when_they_thaw(void **state)
     finish(j);
 }
 
-static void resigning_leaders_are_followed_at_once(void **state)
+TEST(resigning_leaders_are_followed_at_once)
 {
     judge *j = start(NULL);
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         int64_t told_at;
 
@@ -287,12 +284,11 @@ static void resigning_leaders_are_followed_at_once(void **state)
     finish(j);
 }
 
-static void server_restarts_with_and_without_its_data(void **state)
+TEST(server_restarts_with_and_without_its_data)
 {
     judge *j = start("--appendonly yes --appendfsync always");
     int64_t term;
 
-    (void)state;
     rule_for(j, 200);
     assert_int_equal(0, fixture_kill(&fx));
     assert_int_equal(0, fixture_restart(&fx));
@@ -310,15 +306,10 @@ static void server_restarts_with_and_without_its_data(void **state)
     finish(j);
 }
 
-int main(void)
+static int ignore_sigpipe(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(killed_leaders_are_followed_within_their_lease),
-        cmocka_unit_test(frozen_leaders_find_out_when_they_thaw),
-        cmocka_unit_test(resigning_leaders_are_followed_at_once),
-        cmocka_unit_test(server_restarts_with_and_without_its_data),
-    };
-
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+AROUND_ALL(ignore_sigpipe, NULL);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 static ilk_op *op;
 
@@ -47,12 +49,11 @@ static void assert_nothing_left(const char *name)
     ilk_election_free(leads);
 }
 
-static void the_handle_shows_what_the_operation_did(void **state)
+TEST(the_handle_shows_what_the_operation_did)
 {
     ilk_election *election = open_candidate(client, "chair", 0, "a");
     char value[] = "longer";
 
-    (void)state;
     op = campaign_for(election, 0);
     assert_ends(ILK_OK, client, op);
     assert_true(ilk_election_is_leader(election));
@@ -79,12 +80,11 @@ static void the_handle_shows_what_the_operation_did(void **state)
     ilk_election_free(election);
 }
 
-static void who_leads_is_told_so_at_once(void **state)
+TEST(who_leads_is_told_so_at_once)
 {
     ilk_election *election = open_candidate(client, "again", 0, "a");
     int64_t term;
 
-    (void)state;
     assert_status(ILK_OK, ilk_election_campaign(election, 0, &err));
     term = ilk_election_term(election);
     op = campaign_for(election, -1);
@@ -95,12 +95,11 @@ static void who_leads_is_told_so_at_once(void **state)
     ilk_election_free(election);
 }
 
-static void leader_leaves_a_finding_in_the_operation(void **state)
+TEST(leader_leaves_a_finding_in_the_operation)
 {
     ilk_leader *leader = NULL;
     ilk_op *look;
 
-    (void)state;
     start_wait("looked_at");
     assert_status(ILK_OK, ilk_election_leader_start(&look, leads, &err));
     assert_null(ilk_op_leader(look)); /* too early */
@@ -122,11 +121,10 @@ static void leader_leaves_a_finding_in_the_operation(void **state)
     assert_nothing_left("looked_at");
 }
 
-static void a_refused_value_leaves_the_old_one(void **state)
+TEST(a_refused_value_leaves_the_old_one)
 {
     ilk_election *election = open_candidate(client, "kept", 0, "old");
 
-    (void)state;
     assert_status(ILK_ENOTOWNER,
                   ilk_election_proclaim_start(&op, election, "n", 1, &err));
     assert_null(op);
@@ -144,13 +142,12 @@ static void a_refused_value_leaves_the_old_one(void **state)
     ilk_election_free(election);
 }
 
-static void the_first_in_the_queue_leads_and_is_told_twice(void **state)
+TEST(the_first_in_the_queue_leads_and_is_told_twice)
 {
     ilk_notification notification = {.size = sizeof notification};
     int won = 0, done = 0;
     int64_t limit;
 
-    (void)state;
     start_wait("throne");
     assert_under_way(client, op);
     assert_status(ILK_OK, ilk_election_resign(leads, &err));
@@ -173,11 +170,10 @@ static void the_first_in_the_queue_leads_and_is_told_twice(void **state)
     ilk_election_free(waits);
 }
 
-static void one_thing_at_a_time(void **state)
+TEST(one_thing_at_a_time)
 {
     ilk_op *second;
 
-    (void)state;
     start_wait("single");
     assert_status(ILK_EHELD,
                   ilk_election_campaign_start(&second, waits, -1, &err));
@@ -189,18 +185,4 @@ static void one_thing_at_a_time(void **state)
     ilk_op_free(op);
     assert_nothing_left("single");
     ilk_election_free(waits);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_handle_shows_what_the_operation_did),
-        cmocka_unit_test(who_leads_is_told_so_at_once),
-        cmocka_unit_test(leader_leaves_a_finding_in_the_operation),
-        cmocka_unit_test(a_refused_value_leaves_the_old_one),
-        cmocka_unit_test(the_first_in_the_queue_leads_and_is_told_twice),
-        cmocka_unit_test(one_thing_at_a_time),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

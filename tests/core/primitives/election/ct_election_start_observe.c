@@ -7,6 +7,8 @@
 #include "election_case.h"
 #include "started.h"
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 static ilk_op *op;
 
@@ -60,9 +62,8 @@ static void end(void)
     ilk_client_free(other);
 }
 
-static void each_change_is_told(void **state)
+TEST(each_change_is_told)
 {
-    (void)state;
     observe("changes");
     op = start_next(-1);
     await_observers_of("changes", "1");
@@ -79,9 +80,8 @@ static void each_change_is_told(void **state)
     end();
 }
 
-static void a_cancelled_wait_leaves_and_misses_nothing(void **state)
+TEST(a_cancelled_wait_leaves_and_misses_nothing)
 {
-    (void)state;
     observe("cancelled");
     op = start_next(-1);
     await_observers_of("cancelled", "1");
@@ -100,9 +100,8 @@ static void a_cancelled_wait_leaves_and_misses_nothing(void **state)
 }
 
 /* What woke it and was not looked at is told to the next. */
-static void a_freed_wait_misses_nothing(void **state)
+TEST(a_freed_wait_misses_nothing)
 {
-    (void)state;
     observe("freed");
     op = start_next(-1);
     await_observers_of("freed", "1");
@@ -115,13 +114,12 @@ static void a_freed_wait_misses_nothing(void **state)
     end();
 }
 
-static void hundreds_are_told_together(void **state)
+TEST(hundreds_are_told_together)
 {
     enum { MANY = 300 };
     ilk_observer *observers[MANY];
     ilk_op *ops[MANY];
 
-    (void)state;
     observe("crowd");
     for (int i = 0; i < MANY; i++) {
         assert_status(ILK_OK,
@@ -142,16 +140,4 @@ static void hundreds_are_told_together(void **state)
         ilk_observer_free(observers[i]);
     }
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_change_is_told),
-        cmocka_unit_test(a_cancelled_wait_leaves_and_misses_nothing),
-        cmocka_unit_test(a_freed_wait_misses_nothing),
-        cmocka_unit_test(hundreds_are_told_together),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

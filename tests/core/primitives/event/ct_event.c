@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 static void assert_seen(const ilk_event *event, int is_set, const char *data,
                         size_t len)
 {
@@ -19,12 +21,11 @@ static void assert_seen(const ilk_event *event, int is_set, const char *data,
 
 /* ---- setting and seeing ------------------------------------------------- */
 
-static void who_comes_late_gets_a_set_event_at_once(void **state)
+TEST(who_comes_late_gets_a_set_event_at_once)
 {
     ilk_event *a = open_event(client, "late"), *b = open_event(other, "late");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_event_set(a, "x\0\r\n\xff", 5, &err));
 
     assert_status(ILK_OK, ilk_event_wait(b, 0, &err));
@@ -35,13 +36,12 @@ static void who_comes_late_gets_a_set_event_at_once(void **state)
     ilk_event_free(b);
 }
 
-static void each_change_has_a_greater_generation(void **state)
+TEST(each_change_has_a_greater_generation)
 {
     ilk_event *a = open_event(client, "rise");
     ilk_error err = {0};
     int64_t last = 0;
 
-    (void)state;
     for (int i = 0; i < 6; i++) {
         ilk_status st = i % 3 == 2 ? ilk_event_clear(a, &err)
                                    : ilk_event_set(a, "d", 1, &err);
@@ -59,12 +59,11 @@ static void each_change_has_a_greater_generation(void **state)
     ilk_event_free(a);
 }
 
-static void an_event_that_nobody_set_is_clear(void **state)
+TEST(an_event_that_nobody_set_is_clear)
 {
     ilk_event *a = open_event(client, "unset");
     ilk_error err = {0};
 
-    (void)state;
     assert_seen(a, 0, "", 0);
     assert_status(ILK_OK, ilk_event_read(a, &err));
     assert_seen(a, 0, "", 0);
@@ -75,13 +74,12 @@ static void an_event_that_nobody_set_is_clear(void **state)
     ilk_event_free(a);
 }
 
-static void a_set_with_a_time_ends_by_itself(void **state)
+TEST(a_set_with_a_time_ends_by_itself)
 {
     ilk_event_opts opts;
     ilk_event *a = NULL;
     ilk_error err = {0};
 
-    (void)state;
     ilk_event_opts_init(&opts, sizeof opts);
     opts.ttl_ms = 1000;
     assert_status(ILK_OK, ilk_event_open(&a, client, "t", 1, &opts, &err));
@@ -95,13 +93,12 @@ static void a_set_with_a_time_ends_by_itself(void **state)
     ilk_event_free(a);
 }
 
-static void a_mebibyte_of_data_comes_through_and_no_more(void **state)
+TEST(a_mebibyte_of_data_comes_through_and_no_more)
 {
     ilk_event *a = open_event(client, "large");
     char *data = malloc(ILK_EVENT_DATA_MAX + 1);
     ilk_error err = {0};
 
-    (void)state;
     assert_non_null(data);
     for (int i = 0; i <= ILK_EVENT_DATA_MAX; i++)
         data[i] = (char)(i * 7);
@@ -119,14 +116,13 @@ static void a_mebibyte_of_data_comes_through_and_no_more(void **state)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static void a_set_wakes_who_waits(void **state)
+TEST(a_set_wakes_who_waits)
 {
     ilk_event *a = open_event(client, "wake"), *b = open_event(other, "wake");
     waiting w = {.event = b, .timeout_ms = 20000};
     ilk_error err = {0};
     int64_t set_at;
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "wake", 1);
     set_at = fixture_now_ms();
@@ -140,13 +136,12 @@ static void a_set_wakes_who_waits(void **state)
     ilk_event_free(b);
 }
 
-static void a_set_that_is_cleared_at_once_ends_the_wait(void **state)
+TEST(a_set_that_is_cleared_at_once_ends_the_wait)
 {
     ilk_event *a = open_event(client, "short"), *b = open_event(other, "short");
     waiting w = {.event = b, .timeout_ms = 20000};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "short", 1);
     assert_status(ILK_OK, ilk_event_set(a, "now", 3, &err));
@@ -160,12 +155,11 @@ static void a_set_that_is_cleared_at_once_ends_the_wait(void **state)
     ilk_event_free(b);
 }
 
-static void a_wait_ends_in_time(void **state)
+TEST(a_wait_ends_in_time)
 {
     ilk_event *a = open_event(client, "time");
     waiting w = {.event = a, .timeout_ms = 150};
 
-    (void)state;
     start_waiting(&w);
     assert_waited(ILK_ETIMEOUT, &w);
     assert_on_time(waited_ms(&w), 150);
@@ -175,7 +169,7 @@ static void a_wait_ends_in_time(void **state)
 
 enum { CROWD = 90, LISTENERS = 10 };
 
-static void one_set_wakes_a_hundred(void **state)
+TEST(one_set_wakes_a_hundred)
 {
     ilk_event *setter = open_event(client, "crowd");
     static waiting w[CROWD];
@@ -183,7 +177,6 @@ static void one_set_wakes_a_hundred(void **state)
     ilk_error err = {0};
     int64_t set_at, last = 0, generation;
 
-    (void)state;
     for (int i = 0; i < LISTENERS; i++) {
         p[i] = start_listener("crowd", 20000);
         tell_party(&p[i], 'w');
@@ -214,13 +207,12 @@ static void one_set_wakes_a_hundred(void **state)
     ilk_event_free(setter);
 }
 
-static void a_change_is_seen_past_a_known_generation(void **state)
+TEST(a_change_is_seen_past_a_known_generation)
 {
     ilk_event *a = open_event(client, "gen"), *b = open_event(other, "gen");
     waiting w = {.event = b, .timeout_ms = 20000};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_event_set(a, "1", 1, &err));
     w.generation = ilk_event_generation(a);
     start_waiting(&w);
@@ -251,7 +243,7 @@ static void *change_often(void *arg)
 
 /* Some in between may be skipped; none comes twice or late, the last never
  * fails to come. */
-static void who_follows_two_that_race_sees_the_last(void **state)
+TEST(who_follows_two_that_race_sees_the_last)
 {
     ilk_event *a = open_event(client, "race"), *b = open_event(client, "race"),
               *follower = open_event(other, "race");
@@ -260,7 +252,6 @@ static void who_follows_two_that_race_sees_the_last(void **state)
     int64_t seen = 0, last = 0;
     void *failed;
 
-    (void)state;
     pthread_create(&threads[0], NULL, change_often, a);
     pthread_create(&threads[1], NULL, change_often, b);
     while (ilk_event_wait_change(follower, seen, 700, &err) == ILK_OK) {
@@ -278,23 +269,4 @@ static void who_follows_two_that_race_sees_the_last(void **state)
     ilk_event_free(a);
     ilk_event_free(b);
     ilk_event_free(follower);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_comes_late_gets_a_set_event_at_once),
-        cmocka_unit_test(each_change_has_a_greater_generation),
-        cmocka_unit_test(an_event_that_nobody_set_is_clear),
-        cmocka_unit_test(a_set_with_a_time_ends_by_itself),
-        cmocka_unit_test(a_mebibyte_of_data_comes_through_and_no_more),
-        cmocka_unit_test(a_set_wakes_who_waits),
-        cmocka_unit_test(a_set_that_is_cleared_at_once_ends_the_wait),
-        cmocka_unit_test(a_wait_ends_in_time),
-        cmocka_unit_test(one_set_wakes_a_hundred),
-        cmocka_unit_test(a_change_is_seen_past_a_known_generation),
-        cmocka_unit_test(who_follows_two_that_race_sees_the_last),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

@@ -11,31 +11,32 @@
 
 static ilk_client *behind; /* behind the proxy */
 
-static int setup(void **state)
+static int setup(void)
 {
-    if (client_setup(state) != 0 || proxy_before_server(&between) != 0)
+    if (client_setup() != 0 || proxy_before_server(&between) != 0)
         return -1;
     behind = open_client_at(between.url);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_client_free(behind);
     proxy_close(&between);
-    return client_teardown(state);
+    return client_teardown();
 }
+
+AROUND_ALL(setup, teardown);
 
 /* ---- answers and messages that are lost --------------------------------- */
 
-static void a_set_whose_answer_was_lost_happens_once(void **state)
+TEST(a_set_whose_answer_was_lost_happens_once)
 {
     ilk_event *a = open_event(behind, "once"),
               *follower = open_event(client, "once");
     ilk_error err = {0};
     int64_t generation;
 
-    (void)state;
     assert_status(ILK_OK, ilk_event_set(a, "warm", 4, &err));
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_EVENT_SET].sha1, 3);
     assert_status(ILK_OK, ilk_event_set(a, "x", 1, &err));
@@ -49,13 +50,12 @@ static void a_set_whose_answer_was_lost_happens_once(void **state)
     ilk_event_free(follower);
 }
 
-static void a_wait_whose_answer_was_lost_is_queued_once(void **state)
+TEST(a_wait_whose_answer_was_lost_is_queued_once)
 {
     ilk_event *a = open_event(behind, "line");
     waiting w = {.event = a, .timeout_ms = 20000};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EBUSY, ilk_event_wait(a, 0, &err)); /* knows it */
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_EVENT_WAIT].sha1, 2);
     start_waiting(&w);
@@ -72,12 +72,11 @@ static void a_wait_whose_answer_was_lost_is_queued_once(void **state)
 }
 
 /* The message goes to nobody; the refresh, or the inbox opened anew, sees. */
-static void a_message_that_was_lost_costs_time_and_no_more(void **state)
+TEST(a_message_that_was_lost_costs_time_and_no_more)
 {
     ilk_event *a = open_event(client, "lost");
     waiting w = {.event = a, .timeout_ms = 20000};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "lost", 1);
     fixture_command(&fx, "HSET ilk:event:{lost} generation 5 set 1 data d");
@@ -89,7 +88,7 @@ static void a_message_that_was_lost_costs_time_and_no_more(void **state)
     ilk_event_free(a);
 }
 
-static void an_inbox_that_broke_misses_nothing(void **state)
+TEST(an_inbox_that_broke_misses_nothing)
 {
     ilk_event *a = open_event(client, "inbox"),
               *b = open_event(behind, "inbox");
@@ -97,7 +96,6 @@ static void an_inbox_that_broke_misses_nothing(void **state)
     ilk_error err = {0};
     int64_t set_at;
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "inbox", 1);
     fixture_command(&fx, "CLIENT KILL TYPE pubsub");
@@ -110,14 +108,13 @@ static void an_inbox_that_broke_misses_nothing(void **state)
     ilk_event_free(b);
 }
 
-static void a_wait_survives_a_flush_and_a_restart(void **state)
+TEST(a_wait_survives_a_flush_and_a_restart)
 {
     ilk_event *a = open_event(client, "flush"),
               *b = open_event(behind, "flush");
     waiting w = {.event = b, .timeout_ms = 30000};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "flush", 1);
     fixture_command(&fx, "FLUSHALL");
@@ -135,13 +132,12 @@ static void a_wait_survives_a_flush_and_a_restart(void **state)
 
 /* ---- ends that come from outside ---------------------------------------- */
 
-static void a_cancelled_wait_leaves_the_queue(void **state)
+TEST(a_cancelled_wait_leaves_the_queue)
 {
     ilk_event *a = open_event(client, "cancel");
     waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "cancel", 1);
     assert_status(ILK_EHELD, ilk_event_read(a, &err)); /* in use */
@@ -152,13 +148,12 @@ static void a_cancelled_wait_leaves_the_queue(void **state)
     ilk_event_free(a);
 }
 
-static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
+TEST(a_signal_ends_a_wait_that_the_next_takes_up)
 {
     ilk_event *a = open_event(client, "eintr");
     waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "eintr", 1);
     interrupt_waiting(&w);
@@ -180,14 +175,13 @@ static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
     ilk_event_free(a);
 }
 
-static void another_wait_does_not_take_up_the_first(void **state)
+TEST(another_wait_does_not_take_up_the_first)
 {
     ilk_event *a = open_event(client, "kinds"),
               *b = open_event(client, "kinds");
     waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_event_set(b, NULL, 0, &err));
     assert_status(ILK_OK, ilk_event_clear(b, &err));
     start_waiting(&w);
@@ -203,14 +197,13 @@ static void another_wait_does_not_take_up_the_first(void **state)
     ilk_event_free(b);
 }
 
-static void closing_the_client_ends_its_waits(void **state)
+TEST(closing_the_client_ends_its_waits)
 {
     ilk_client *own = open_client();
     ilk_event *a = open_event(own, "close");
     waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "close", 1);
     assert_status(ILK_OK, ilk_client_close(own, &err));
@@ -221,14 +214,13 @@ static void closing_the_client_ends_its_waits(void **state)
     ilk_client_free(own);
 }
 
-static void a_child_is_refused_until_it_reopens(void **state)
+TEST(a_child_is_refused_until_it_reopens)
 {
     ilk_client *own = open_client();
     ilk_event *a = open_event(own, "fork");
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
     assert_status(ILK_OK, ilk_event_set(a, "parent", 6, &err));
     fflush(NULL);
     pid = fork();
@@ -250,7 +242,7 @@ static void a_child_is_refused_until_it_reopens(void **state)
     ilk_client_free(own);
 }
 
-static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
+TEST(a_wait_of_the_parent_is_not_taken_up_in_the_child)
 {
     ilk_client *own = open_client();
     ilk_event *a = open_event(own, "suspended");
@@ -258,7 +250,6 @@ static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("event", "suspended", 1);
     interrupt_waiting(&w);
@@ -283,13 +274,12 @@ static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
 
 /* ---- bad input ---------------------------------------------------------- */
 
-static void bad_input_is_refused_with_its_value(void **state)
+TEST(bad_input_is_refused_with_its_value)
 {
     ilk_event *a = open_event(client, "bad"), *none = (ilk_event *)1;
     ilk_event_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     ilk_event_opts_init(&opts, sizeof opts);
     opts.ttl_ms = -5;
     assert_int_equal(ILK_EINVAL,
@@ -316,12 +306,11 @@ static void bad_input_is_refused_with_its_value(void **state)
     ilk_event_free(a);
 }
 
-static void null_is_refused_everywhere(void **state)
+TEST(null_is_refused_everywhere)
 {
     ilk_error err = {0};
     size_t len = 1;
 
-    (void)state;
     assert_int_equal(ILK_EINVAL, ilk_event_set(NULL, "", 0, &err));
     assert_string_equal("event must not be NULL", err.msg);
     assert_int_equal(ILK_EINVAL, ilk_event_clear(NULL, NULL));
@@ -337,36 +326,13 @@ static void null_is_refused_everywhere(void **state)
     ilk_event_free(NULL);
 }
 
-static void a_key_of_another_type_is_told(void **state)
+TEST(a_key_of_another_type_is_told)
 {
     ilk_event *a = open_event(client, "type");
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "SET ilk:event:{type} x");
     assert_status(ILK_ETYPE, ilk_event_set(a, NULL, 0, &err));
     assert_status(ILK_ETYPE, ilk_event_wait(a, -1, &err));
     ilk_event_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_whose_answer_was_lost_happens_once),
-        cmocka_unit_test(a_wait_whose_answer_was_lost_is_queued_once),
-        cmocka_unit_test(a_message_that_was_lost_costs_time_and_no_more),
-        cmocka_unit_test(an_inbox_that_broke_misses_nothing),
-        cmocka_unit_test(a_cancelled_wait_leaves_the_queue),
-        cmocka_unit_test(a_signal_ends_a_wait_that_the_next_takes_up),
-        cmocka_unit_test(another_wait_does_not_take_up_the_first),
-        cmocka_unit_test(closing_the_client_ends_its_waits),
-        cmocka_unit_test(a_child_is_refused_until_it_reopens),
-        cmocka_unit_test(a_wait_of_the_parent_is_not_taken_up_in_the_child),
-        cmocka_unit_test(bad_input_is_refused_with_its_value),
-        cmocka_unit_test(null_is_refused_everywhere),
-        cmocka_unit_test(a_key_of_another_type_is_told),
-        cmocka_unit_test(a_wait_survives_a_flush_and_a_restart),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

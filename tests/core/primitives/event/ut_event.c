@@ -9,27 +9,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk_event *event;
 static ilk_latch *latch;
 
-static int setup(void **state)
+static int setup(void)
 {
     ilk_error err = {0};
 
-    if (state_op_setup(state) != 0
+    if (state_op_setup() != 0
         || ilk_latch_open(&latch, &state_client, "l", 1, 3, NULL, &err))
         return -1;
     return ilk_event_open(&event, &state_client, "e", 1, NULL, &err);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_event_free(event);
     ilk_latch_free(latch);
-    return state_op_teardown(state);
+    return state_op_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 static void assert_asks(int queued, const char *known)
 {
@@ -59,9 +61,8 @@ static void answer_state(int64_t generation, int is_set, const char *data)
     assert_int_equal(state_op.status, ILK_OK);
 }
 
-static void a_set_event_is_seen_at_once(void **state)
+TEST(a_set_event_is_seen_at_once)
 {
-    (void)state;
     assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
     answer_state(77, 1, "data");
     assert_int_equal(77, ilk_event_generation(event));
@@ -70,11 +71,10 @@ static void a_set_event_is_seen_at_once(void **state)
     assert_null(state_waiter(event)->refresher);
 }
 
-static void woken_it_asks_again_in_the_same_place(void **state)
+TEST(woken_it_asks_again_in_the_same_place)
 {
     char entry[ILK__ENTRY_MAX];
 
-    (void)state;
     enqueue();
     snprintf(entry, sizeof entry, "%s", state_waiter(event)->entry);
     inbox_receives("1 change ilk:event:wait:{e}");
@@ -89,9 +89,8 @@ static void woken_it_asks_again_in_the_same_place(void **state)
 
 /* The message overtakes the answer that says that it stands in the wait
  * queue. */
-static void a_change_before_the_answer_is_not_forgotten(void **state)
+TEST(a_change_before_the_answer_is_not_forgotten)
 {
-    (void)state;
     assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
     inbox_receives("1 change ilk:event:wait:{e}");
 
@@ -100,13 +99,12 @@ static void a_change_before_the_answer_is_not_forgotten(void **state)
     answer_state(79, 1, "");
 }
 
-static void one_message_wakes_all_of_this_client_in_that_list(void **state)
+TEST(one_message_wakes_all_of_this_client_in_that_list)
 {
     ilk_event *other = NULL;
     ilk_error err = {0};
     ilk__op second;
 
-    (void)state;
     assert_int_equal(ILK_OK,
                      ilk_event_open(&other, &state_client, "e", 1, NULL, &err));
     enqueue();
@@ -124,9 +122,8 @@ static void one_message_wakes_all_of_this_client_in_that_list(void **state)
     ilk_event_free(other);
 }
 
-static void a_change_of_another_list_wakes_nobody(void **state)
+TEST(a_change_of_another_list_wakes_nobody)
 {
-    (void)state;
     enqueue();
     inbox_receives("1 change ilk:event:wait:{f}");
     inbox_receives("1 change ilk:event:{e}");
@@ -134,9 +131,8 @@ static void a_change_of_another_list_wakes_nobody(void **state)
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
 
-static void time_that_runs_out_takes_the_entry_back(void **state)
+TEST(time_that_runs_out_takes_the_entry_back)
 {
-    (void)state;
     enqueue();
     local_ms += 5000;
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_SEND_ONLY);
@@ -145,11 +141,10 @@ static void time_that_runs_out_takes_the_entry_back(void **state)
     assert_int_equal(state_op.status, ILK_ETIMEOUT);
 }
 
-static void a_refresh_that_finds_it_gone_asks_again(void **state)
+TEST(a_refresh_that_finds_it_gone_asks_again)
 {
     ilk__inflight *inflight;
 
-    (void)state;
     enqueue();
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
@@ -163,9 +158,8 @@ static void a_refresh_that_finds_it_gone_asks_again(void **state)
     answer_state(80, 1, "");
 }
 
-static void an_answer_of_another_shape_is_refused(void **state)
+TEST(an_answer_of_another_shape_is_refused)
 {
-    (void)state;
     assert_int_equal(state_begin(event, 0), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d 5", ILK__CODE_STATE),
                      ILK__ACT_SEND_ONLY);
@@ -175,11 +169,10 @@ static void an_answer_of_another_shape_is_refused(void **state)
 
 /* ---- the latch ---------------------------------------------------------- */
 
-static void a_latch_asks_with_its_count(void **state)
+TEST(a_latch_asks_with_its_count)
 {
     char rest[512];
 
-    (void)state;
     assert_int_equal(state_begin(latch, 5000), ILK__ACT_SEND);
     snprintf(rest, sizeof rest, "%s 3 86400000", state_waiter(latch)->token);
     assert_state_asks(latch, 1, "latch_wait",
@@ -191,9 +184,8 @@ static void a_latch_asks_with_its_count(void **state)
     assert_int_equal(state_op.status, ILK_OK);
 }
 
-static void a_latch_that_was_begun_anew_with_another_count_ends_it(void **state)
+TEST(a_latch_that_was_begun_anew_with_another_count_ends_it)
 {
-    (void)state;
     assert_int_equal(state_begin(latch, 5000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
@@ -207,24 +199,4 @@ static void a_latch_that_was_begun_anew_with_another_count_ends_it(void **state)
     assert_string_equal(state_op.err->msg,
                         "the latch counts down from 4, not 3");
     assert_null(state_waiter(latch)->refresher);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_set_event_is_seen_at_once),
-        TEST(woken_it_asks_again_in_the_same_place),
-        TEST(a_change_before_the_answer_is_not_forgotten),
-        TEST(one_message_wakes_all_of_this_client_in_that_list),
-        TEST(a_change_of_another_list_wakes_nobody),
-        TEST(time_that_runs_out_takes_the_entry_back),
-        TEST(a_refresh_that_finds_it_gone_asks_again),
-        TEST(an_answer_of_another_shape_is_refused),
-        TEST(a_latch_asks_with_its_count),
-        TEST(a_latch_that_was_begun_anew_with_another_count_ends_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 /* ---- what the tests share ----------------------------------------------- */
 
 /* The changes as text, "+a=data" or "-a" or "!a=data", sorted by nothing. */
@@ -78,13 +80,12 @@ static void leave(ilk_member *member)
 
 /* ---- members ------------------------------------------------------------ */
 
-static void members_are_listed_with_their_data(void **state)
+TEST(members_are_listed_with_their_data)
 {
     ilk_group *group = open_group(other, "list");
     ilk_member *a, *b;
     size_t len;
 
-    (void)state;
     assert_members("", group);
     a = join_group(client, "list", "a", 0);
     b = join_group(other, "list", "b", 0);
@@ -102,7 +103,7 @@ static void members_are_listed_with_their_data(void **state)
     ilk_group_free(group);
 }
 
-static void ids_and_data_are_any_bytes(void **state)
+TEST(ids_and_data_are_any_bytes)
 {
     static const char id[] = {'\0', '\n', ' ', '\xff'}, data[] = {' ', '\0'};
     ilk_group *group = open_group(client, "bytes");
@@ -111,7 +112,6 @@ static void ids_and_data_are_any_bytes(void **state)
     ilk_error err = {0};
     size_t len;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_member_open(&member, group, id, sizeof id, NULL, &err));
     assert_status(ILK_OK, ilk_member_join(member, data, sizeof data, &err));
@@ -130,13 +130,12 @@ static void ids_and_data_are_any_bytes(void **state)
     ilk_group_free(group);
 }
 
-static void an_id_that_is_in_is_refused(void **state)
+TEST(an_id_that_is_in_is_refused)
 {
     ilk_member *a = join_group(client, "taken", "a", 0);
     ilk_member *second = open_member(other, "taken", "a", 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EHELD, ilk_member_join(second, NULL, 0, &err));
     assert_non_null(strstr(err.msg, "a member with this id is in the group"));
     assert_status(ILK_EHELD, ilk_member_join(a, NULL, 0, &err));
@@ -148,12 +147,11 @@ static void an_id_that_is_in_is_refused(void **state)
     ilk_member_free(second);
 }
 
-static void who_is_not_in_cannot_update_or_leave(void **state)
+TEST(who_is_not_in_cannot_update_or_leave)
 {
     ilk_member *a = open_member(client, "idle", "a", 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_string_equal("", ilk_member_token(a));
     assert_status(ILK_ENOTOWNER, ilk_member_update(a, "x", 1, &err));
     assert_status(ILK_ENOTOWNER, ilk_member_leave(a, &err));
@@ -161,14 +159,13 @@ static void who_is_not_in_cannot_update_or_leave(void **state)
     ilk_member_free(a);
 }
 
-static void a_handle_may_join_again(void **state)
+TEST(a_handle_may_join_again)
 {
     ilk_member *a = join_group(client, "again", "a", 0);
     ilk_group *group = open_group(other, "again");
     ilk_error err = {0};
     char first[64];
 
-    (void)state;
     snprintf(first, sizeof first, "%s", ilk_member_token(a));
     assert_change("+a=a", group, 0);
     assert_status(ILK_OK, ilk_member_leave(a, &err));
@@ -181,13 +178,12 @@ static void a_handle_may_join_again(void **state)
 
 /* ---- the lease ---------------------------------------------------------- */
 
-static void a_member_is_renewed_until_its_handle_is_freed(void **state)
+TEST(a_member_is_renewed_until_its_handle_is_freed)
 {
     ilk_member *a = join_group(client, "renew", "a", 300);
     ilk_group *group = open_group(other, "renew");
     ilk_error err = {0};
 
-    (void)state;
     assert_change("+a=a", group, 0);
     fixture_sleep_ms(1000);
     assert_status(ILK_OK, ilk_member_check(a, &err));
@@ -222,13 +218,12 @@ static void assert_lost(ilk_client *of, ilk_member *member)
     assert_status(ILK_ELOST, ilk_member_update(member, "x", 1, &err));
 }
 
-static void a_member_that_the_server_forgot_is_lost_and_may_rejoin(void **state)
+TEST(a_member_that_the_server_forgot_is_lost_and_may_rejoin)
 {
     ilk_member *a = join_group(client, "flush", "a", 600);
     ilk_group *group = open_group(other, "flush");
     ilk_error err = {0};
 
-    (void)state;
     assert_change("+a=a", group, 0);
     fixture_command(&fx, "FLUSHALL");
     assert_lost(client, a);
@@ -240,12 +235,11 @@ static void a_member_that_the_server_forgot_is_lost_and_may_rejoin(void **state)
     ilk_group_free(group);
 }
 
-static void an_update_of_a_lost_member_reports_the_loss(void **state)
+TEST(an_update_of_a_lost_member_reports_the_loss)
 {
     ilk_member *a = join_group(client, "del", "a", 60000);
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "DEL ilk:group:{del}");
     assert_status(ILK_ELOST, ilk_member_update(a, "x", 1, &err));
     assert_string_equal("the member \"a\" was lost: the store no longer has it",
@@ -265,7 +259,7 @@ static int connections(void)
     return atoi(info + strlen("connected_clients:"));
 }
 
-static void a_thousand_members_need_few_connections(void **state)
+TEST(a_thousand_members_need_few_connections)
 {
     static ilk_member *members[CROWD];
     int before = connections();
@@ -275,7 +269,6 @@ static void a_thousand_members_need_few_connections(void **state)
     ilk_error err = {0};
     char id[16];
 
-    (void)state;
     for (int i = 0; i < CROWD; i++) {
         snprintf(id, sizeof id, "m%d", i);
         members[i] = join_group(own, "crowd", id, CROWD_TTL_MS);
@@ -296,13 +289,12 @@ static void a_thousand_members_need_few_connections(void **state)
 
 /* ---- watching ----------------------------------------------------------- */
 
-static void the_first_change_is_everybody_also_nobody(void **state)
+TEST(the_first_change_is_everybody_also_nobody)
 {
     ilk_group *first = open_group(client, "first"),
               *late = open_group(client, "first");
     ilk_member *a;
 
-    (void)state;
     assert_change("", first, -1);
     assert_no_change(first);
     a = join_group(client, "first", "a", 0);
@@ -351,13 +343,12 @@ static void assert_watched(watching *w, const char *expected)
     ilk_members_free(w->members);
 }
 
-static void each_kind_of_change_wakes_who_watches(void **state)
+TEST(each_kind_of_change_wakes_who_watches)
 {
     ilk_group *group = open_group(client, "kinds");
     watching w = {.group = group, .timeout_ms = -1};
     ilk_member *a, *dead;
 
-    (void)state;
     assert_change("", group, 0);
     start_watching(&w, "kinds");
     a = join_group(other, "kinds", "a", 0);
@@ -380,14 +371,13 @@ static void each_kind_of_change_wakes_who_watches(void **state)
 }
 
 /* It is found when its lease ends, and not at the next refresh. */
-static void a_death_is_seen_when_the_lease_ends(void **state)
+TEST(a_death_is_seen_when_the_lease_ends)
 {
     ilk_group *group = open_group(client, "soon");
     watching w = {.group = group, .timeout_ms = -1};
     ilk_member *dead = join_group(other, "soon", "dead", 700);
     int64_t began = fixture_now_ms();
 
-    (void)state;
     assert_change("+dead=dead", group, 0);
     ilk_member_free(dead);
     start_watching(&w, "soon");
@@ -402,13 +392,12 @@ static const char next_version[] =
     "redis.call('HSET',KEYS[1],'',string.format('%.0f %s',v+1,f))"
     "redis.call('DEL',KEYS[2])";
 
-static void who_came_and_went_is_no_change(void **state)
+TEST(who_came_and_went_is_no_change)
 {
     ilk_group *group = open_group(client, "brief");
     watching w = {.group = group, .timeout_ms = 20000};
     ilk_member *a;
 
-    (void)state;
     assert_change("", group, 0);
     leave(join_group(other, "brief", "x", 0));
     assert_no_change(group);
@@ -431,12 +420,11 @@ static void who_came_and_went_is_no_change(void **state)
     ilk_group_free(group);
 }
 
-static void an_update_to_the_same_data_is_no_change(void **state)
+TEST(an_update_to_the_same_data_is_no_change)
 {
     ilk_group *group = open_group(client, "same");
     ilk_member *a = join_group(other, "same", "a", 0);
 
-    (void)state;
     assert_change("+a=a", group, 0);
     update(a, "a");
     assert_no_change(group);
@@ -447,7 +435,7 @@ static void an_update_to_the_same_data_is_no_change(void **state)
     ilk_group_free(group);
 }
 
-static void a_watch_ends_by_time_cancel_stop_and_close(void **state)
+TEST(a_watch_ends_by_time_cancel_stop_and_close)
 {
     ilk_client *own = open_client();
     ilk_group *group = open_group(own, "ends");
@@ -456,7 +444,6 @@ static void a_watch_ends_by_time_cancel_stop_and_close(void **state)
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     assert_change("", group, 0);
     began = fixture_now_ms();
     assert_status(ILK_ETIMEOUT, ilk_group_watch(&members, group, 150, &err));
@@ -477,14 +464,13 @@ static void a_watch_ends_by_time_cancel_stop_and_close(void **state)
     ilk_client_free(own);
 }
 
-static void a_handle_has_one_watch_at_a_time(void **state)
+TEST(a_handle_has_one_watch_at_a_time)
 {
     ilk_group *group = open_group(client, "one");
     watching w = {.group = group, .timeout_ms = -1};
     ilk_members *members = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_change("", group, 0);
     start_watching(&w, "one");
     assert_status(ILK_EHELD, ilk_group_watch(&members, group, 0, &err));
@@ -497,7 +483,7 @@ static void a_handle_has_one_watch_at_a_time(void **state)
 enum { MANY = 10000 };
 
 /* Also the time: 20 ms where nothing else runs. */
-static void ten_thousand_members_are_listed_page_by_page(void **state)
+TEST(ten_thousand_members_are_listed_page_by_page)
 {
     static const char fill[] =
         "for i=1,10000 do redis.call('ZADD',KEYS[1],9e12,'m'..i)"
@@ -509,7 +495,6 @@ static void ten_thousand_members_are_listed_page_by_page(void **state)
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     fixture_call(&fx, "EVAL", fill, "3", "ilk:group:{many}",
                  "ilk:group:data:{many}", "ilk:group:changed:{many}",
                  (char *)NULL);
@@ -534,7 +519,7 @@ static void ten_thousand_members_are_listed_page_by_page(void **state)
 
 /* ---- fork, misuse ------------------------------------------------------- */
 
-static void a_child_is_refused_what_the_parent_holds(void **state)
+TEST(a_child_is_refused_what_the_parent_holds)
 {
     ilk_client *own = open_client();
     ilk_group *group = open_group(own, "fork");
@@ -543,7 +528,6 @@ static void a_child_is_refused_what_the_parent_holds(void **state)
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -574,7 +558,7 @@ static void a_child_is_refused_what_the_parent_holds(void **state)
     ilk_client_free(own);
 }
 
-static void bad_input_is_refused(void **state)
+TEST(bad_input_is_refused)
 {
     static char large[ILK_MEMBER_DATA_MAX + 1];
     ilk_group *group = open_group(client, "bad"), *none = (ilk_group *)1;
@@ -584,7 +568,6 @@ static void bad_input_is_refused(void **state)
     ilk_member_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_group_open(NULL, client, "x", 1, &err));
     assert_status(ILK_EINVAL, ilk_group_open(&none, client, "", 0, &err));
     assert_null(none);
@@ -635,47 +618,17 @@ static void bad_input_is_refused(void **state)
     ilk_group_free(group);
 }
 
-static void a_key_of_another_type_is_refused(void **state)
+TEST(a_key_of_another_type_is_refused)
 {
     ilk_group *group = open_group(client, "type");
     ilk_member *a = open_member(client, "type", "a", 0);
     ilk_members *members = NULL;
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "SET ilk:group:{type} x");
     assert_status(ILK_ETYPE, ilk_group_members(&members, group, &err));
     assert_status(ILK_ETYPE, ilk_group_watch(&members, group, 0, &err));
     assert_status(ILK_ETYPE, ilk_member_join(a, NULL, 0, &err));
     ilk_member_free(a);
     ilk_group_free(group);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_listed_with_their_data),
-        cmocka_unit_test(ids_and_data_are_any_bytes),
-        cmocka_unit_test(an_id_that_is_in_is_refused),
-        cmocka_unit_test(who_is_not_in_cannot_update_or_leave),
-        cmocka_unit_test(a_handle_may_join_again),
-        cmocka_unit_test(a_member_is_renewed_until_its_handle_is_freed),
-        cmocka_unit_test(
-            a_member_that_the_server_forgot_is_lost_and_may_rejoin),
-        cmocka_unit_test(an_update_of_a_lost_member_reports_the_loss),
-        cmocka_unit_test(a_thousand_members_need_few_connections),
-        cmocka_unit_test(the_first_change_is_everybody_also_nobody),
-        cmocka_unit_test(each_kind_of_change_wakes_who_watches),
-        cmocka_unit_test(a_death_is_seen_when_the_lease_ends),
-        cmocka_unit_test(who_came_and_went_is_no_change),
-        cmocka_unit_test(an_update_to_the_same_data_is_no_change),
-        cmocka_unit_test(a_watch_ends_by_time_cancel_stop_and_close),
-        cmocka_unit_test(a_handle_has_one_watch_at_a_time),
-        cmocka_unit_test(ten_thousand_members_are_listed_page_by_page),
-        cmocka_unit_test(a_child_is_refused_what_the_parent_holds),
-        cmocka_unit_test(bad_input_is_refused),
-        cmocka_unit_test(a_key_of_another_type_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 enum { TTL = 600 };
 
 /* A member that is a process: 'j' joined, then 'l' when it is lost, and 'n' when
@@ -99,13 +101,12 @@ static ilk_group *open_watcher(const char *name)
     return group;
 }
 
-static void a_killed_member_is_out_when_its_lease_ends(void **state)
+TEST(a_killed_member_is_out_when_its_lease_ends)
 {
     ilk_group *group = open_watcher("killed");
     party_member a = start_member("killed", "a");
     int64_t killed_at;
 
-    (void)state;
     assert_report('j', &a);
     (void)await_change(group, ILK_MEMBER_JOINED, "a");
     fixture_sleep_ms(TTL);
@@ -116,7 +117,7 @@ static void a_killed_member_is_out_when_its_lease_ends(void **state)
     ilk_group_free(group);
 }
 
-static void a_frozen_member_is_replaced_and_does_no_harm(void **state)
+TEST(a_frozen_member_is_replaced_and_does_no_harm)
 {
     ilk_group *group = open_watcher("frozen");
     party_member a = start_member("frozen", "a");
@@ -124,7 +125,6 @@ static void a_frozen_member_is_replaced_and_does_no_harm(void **state)
     ilk_members *members = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_report('j', &a);
     (void)await_change(group, ILK_MEMBER_JOINED, "a");
     assert_int_equal(0, kill(a.pid, SIGSTOP));
@@ -142,14 +142,4 @@ static void a_frozen_member_is_replaced_and_does_no_harm(void **state)
     assert_status(ILK_OK, ilk_member_update(second, "x", 1, &err));
     ilk_member_free(second);
     ilk_group_free(group);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_member_is_out_when_its_lease_ends),
-        cmocka_unit_test(a_frozen_member_is_replaced_and_does_no_harm),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

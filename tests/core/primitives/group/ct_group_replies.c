@@ -9,20 +9,22 @@
 
 static ilk_client *behind; /* behind the proxy */
 
-static int setup(void **state)
+static int setup(void)
 {
-    if (state_setup(state) != 0 || proxy_before_server(&between) != 0)
+    if (state_setup() != 0 || proxy_before_server(&between) != 0)
         return -1;
     behind = open_client_at(between.url);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_client_free(behind);
     proxy_close(&between);
-    return state_teardown(state);
+    return state_teardown();
 }
+
+AROUND_ALL(setup, teardown);
 
 static const char *sha_of(int script)
 {
@@ -40,13 +42,12 @@ static void load_scripts(void)
     ilk_member_free(warm);
 }
 
-static void what_had_no_reply_happens_once(void **state)
+TEST(what_had_no_reply_happens_once)
 {
     ilk_member *a = open_member(behind, "cut", "a", 0);
     ilk_error err = {0};
     int64_t version;
 
-    (void)state;
     load_scripts();
     for (size_t at = 0; at < 20; at += 4) {
         proxy_cut(&between, sha_of(ILK__SCRIPT_GROUP_JOIN), at);
@@ -70,12 +71,11 @@ static void what_had_no_reply_happens_once(void **state)
     ilk_member_free(a);
 }
 
-static void a_request_that_was_lost_is_sent_again(void **state)
+TEST(a_request_that_was_lost_is_sent_again)
 {
     ilk_member *a = open_member(behind, "lose", "a", 0);
     ilk_error err = {0};
 
-    (void)state;
     proxy_arm(&between, PROXY_LOSE, "{lose}");
     assert_status(ILK_OK, ilk_member_join(a, "1", 1, &err));
     proxy_arm(&between, PROXY_LOSE, "{lose}");
@@ -87,12 +87,11 @@ static void a_request_that_was_lost_is_sent_again(void **state)
 
 /* A leave that finds nobody, when nobody but itself can have removed the member,
  * and when the server has forgotten it. */
-static void a_repeated_leave_is_judged_by_its_lease(void **state)
+TEST(a_repeated_leave_is_judged_by_its_lease)
 {
     ilk_member *a = join_group(behind, "judge", "a", 60000);
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     assert_status(ILK_ELOST, ilk_member_leave(a, &err));
     assert_string_equal("the member \"a\" was lost before: the store "
@@ -105,7 +104,7 @@ static void a_repeated_leave_is_judged_by_its_lease(void **state)
 }
 
 /* The join gives up before its reply comes; the next one finds itself in. */
-static void a_join_without_a_reply_is_found_by_the_next_one(void **state)
+TEST(a_join_without_a_reply_is_found_by_the_next_one)
 {
     ilk_client_opts opts;
     ilk_client *hasty = NULL;
@@ -113,7 +112,6 @@ static void a_join_without_a_reply_is_found_by_the_next_one(void **state)
     ilk_error err = {0};
     char token[64];
 
-    (void)state;
     load_scripts();
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 150;
@@ -139,14 +137,13 @@ static void a_join_without_a_reply_is_found_by_the_next_one(void **state)
 }
 
 /* The same, and the program gives it up. */
-static void a_join_without_a_reply_can_be_left(void **state)
+TEST(a_join_without_a_reply_can_be_left)
 {
     ilk_client_opts opts;
     ilk_client *hasty = NULL;
     ilk_member *a;
     ilk_error err = {0};
 
-    (void)state;
     load_scripts();
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 150;
@@ -163,7 +160,7 @@ static void a_join_without_a_reply_can_be_left(void **state)
     ilk_client_free(hasty);
 }
 
-static void senseless_members_are_refused_and_read_again(void **state)
+TEST(senseless_members_are_refused_and_read_again)
 {
     static const char *const senseless[] = {
         "*2\r\n:15\r\n:1\r\n",
@@ -183,7 +180,6 @@ static void senseless_members_are_refused_and_read_again(void **state)
     ilk_members *members = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_group_members(&members, group, &err));
     ilk_members_free(members);
     assert_status(ILK_OK, ilk_group_watch(&members, group, 0, &err));
@@ -204,7 +200,7 @@ static void senseless_members_are_refused_and_read_again(void **state)
 }
 
 /* The message goes to nobody, and the refresh finds the entry gone. */
-static void a_message_that_was_lost_costs_time_and_no_change(void **state)
+TEST(a_message_that_was_lost_costs_time_and_no_change)
 {
     ilk_group *group = open_group(client, "lost");
     ilk_member *a = open_member(other, "lost", "a", 0);
@@ -213,7 +209,6 @@ static void a_message_that_was_lost_costs_time_and_no_change(void **state)
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     assert_status(ILK_OK, ilk_group_watch(&members, group, 0, &err));
     ilk_members_free(members);
     assert_status(ILK_OK, ilk_group_watch_start(&op, group, 20000, &err));
@@ -239,14 +234,13 @@ static void a_message_that_was_lost_costs_time_and_no_change(void **state)
     ilk_group_free(group);
 }
 
-static void a_group_goes_on_behind_a_restart(void **state)
+TEST(a_group_goes_on_behind_a_restart)
 {
     ilk_group *group = open_group(client, "restart");
     ilk_member *a = join_group(other, "restart", "a", 60000);
     ilk_members *members = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_group_watch(&members, group, 0, &err));
     ilk_members_free(members);
     assert_int_equal(0, fixture_kill(&fx));
@@ -267,7 +261,7 @@ static void a_group_goes_on_behind_a_restart(void **state)
 }
 
 /* A user who may use the keys, and publish to nobody. */
-static void nobody_joins_who_may_not_publish(void **state)
+TEST(nobody_joins_who_may_not_publish)
 {
     ilk_group *group = open_group(client, "deny");
     ilk_client *silenced;
@@ -277,7 +271,6 @@ static void nobody_joins_who_may_not_publish(void **state)
     ilk_error err = {0};
     char url[256];
 
-    (void)state;
     fixture_command(&fx, "ACL SETUSER silenced on >s ~* +@all resetchannels");
     snprintf(url, sizeof url, "unix://silenced:s@%s", fx.socket);
     silenced = open_client_at(url);
@@ -299,21 +292,4 @@ static void nobody_joins_who_may_not_publish(void **state)
     ilk_member_free(a);
     ilk_group_free(group);
     ilk_client_free(silenced);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_had_no_reply_happens_once),
-        cmocka_unit_test(a_request_that_was_lost_is_sent_again),
-        cmocka_unit_test(a_repeated_leave_is_judged_by_its_lease),
-        cmocka_unit_test(a_join_without_a_reply_is_found_by_the_next_one),
-        cmocka_unit_test(a_join_without_a_reply_can_be_left),
-        cmocka_unit_test(senseless_members_are_refused_and_read_again),
-        cmocka_unit_test(a_message_that_was_lost_costs_time_and_no_change),
-        cmocka_unit_test(a_group_goes_on_behind_a_restart),
-        cmocka_unit_test(nobody_joins_who_may_not_publish),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+AROUND_EACH(server_flush, NULL);
+
 #define FENCE_TOP ((INT64_C(1) << 53) - 1)
 
 static ilk_status set(const char *key, int64_t fence, const char *value,
@@ -71,14 +74,13 @@ static void assert_found(const char *key, int64_t fence, const char *expected,
 
 /* ---- writing and reading ------------------------------------------------ */
 
-static void value_of_any_bytes_comes_back_with_its_fence(void **state)
+TEST(value_of_any_bytes_comes_back_with_its_fence)
 {
     static const char bytes[] = "a\0b\r\n\xff";
     ilk_error err = {0};
     ilk_value *value;
     size_t len = 0;
 
-    (void)state;
     assert_status(ILK_OK, ilk_guard_set(client, "k", 1, FENCE_TOP, bytes,
                                         sizeof bytes - 1, &err));
     value = read_under("k", 0);
@@ -90,21 +92,19 @@ static void value_of_any_bytes_comes_back_with_its_fence(void **state)
     assert_set_is_stale("k", FENCE_TOP - 1, "late");
 }
 
-static void empty_value_is_a_value(void **state)
+TEST(empty_value_is_a_value)
 {
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_guard_set(client, "k", 1, 3, NULL, 0, &err));
     assert_found("k", 0, "", 3);
 }
 
-static void nothing_is_there_at_first_and_after_remove(void **state)
+TEST(nothing_is_there_at_first_and_after_remove)
 {
     ilk_error err = {0};
     size_t len = 1;
 
-    (void)state;
     assert_found("k", 0, NULL, 0);
     assert_string_equal("", fixture_command(&fx, "KEYS *"));
     assert_set("k", 7, "x");
@@ -119,11 +119,10 @@ static void nothing_is_there_at_first_and_after_remove(void **state)
     ilk_value_free(NULL);
 }
 
-static void older_write_is_refused_and_told_the_greater(void **state)
+TEST(older_write_is_refused_and_told_the_greater)
 {
     ilk_error err = {0};
 
-    (void)state;
     assert_set("k", 7, "new");
     assert_set("k", 7, "newer");
     assert_status(ILK_ESTALE, set("k", 6, "late", &err));
@@ -131,9 +130,8 @@ static void older_write_is_refused_and_told_the_greater(void **state)
     assert_found("k", 0, "newer", 7);
 }
 
-static void fence_0_is_not_checked_and_not_recorded(void **state)
+TEST(fence_0_is_not_checked_and_not_recorded)
 {
-    (void)state;
     assert_set("k", 9, "guarded");
     assert_set("k", 0, "forced");
     assert_found("k", 0, "forced", 9);
@@ -142,9 +140,8 @@ static void fence_0_is_not_checked_and_not_recorded(void **state)
 
 /* ---- reading under a fence ---------------------------------------------- */
 
-static void read_under_a_fence_puts_it_on_record(void **state)
+TEST(read_under_a_fence_puts_it_on_record)
 {
-    (void)state;
     assert_set("k", 7, "old");
     assert_found("k", 8, "old", 8);
     assert_found("k", 8, "old", 8); /* the same again, as after a retry */
@@ -153,18 +150,16 @@ static void read_under_a_fence_puts_it_on_record(void **state)
     assert_found("k", 0, "new", 8);
 }
 
-static void read_under_a_fence_guards_what_is_not_there_yet(void **state)
+TEST(read_under_a_fence_guards_what_is_not_there_yet)
 {
-    (void)state;
     assert_found("k", FENCE_TOP, NULL, FENCE_TOP);
     assert_set_is_stale("k", FENCE_TOP - 1, "late");
     assert_string_equal("(nil)", fixture_command(&fx, "GET k"));
     assert_set("k", FENCE_TOP, "first");
 }
 
-static void older_read_is_refused_and_changes_nothing(void **state)
+TEST(older_read_is_refused_and_changes_nothing)
 {
-    (void)state;
     assert_set("k", 7, "new");
     assert_read_is_stale("k", 6);
     assert_found("k", 0, "new", 7);
@@ -174,13 +169,12 @@ static void older_read_is_refused_and_changes_nothing(void **state)
 }
 
 /* The holder that was frozen wakes while the next one is at work. */
-static void late_write_between_read_and_write_is_refused(void **state)
+TEST(late_write_between_read_and_write_is_refused)
 {
     ilk_lock *frozen = open_lock(client, "stock");
     ilk_lock *next = open_lock(client, "stock");
     ilk_error err = {0};
 
-    (void)state;
     assert_set("left", 0, "10");
     assert_status(ILK_OK, ilk_lock_acquire(frozen, 0, &err));
     assert_found("left", ilk_lock_fence(frozen), "10", ilk_lock_fence(frozen));
@@ -242,14 +236,13 @@ static void *add(void *arg)
 }
 
 /* Fences alone: who reads and writes under one of its own loses no update. */
-static void no_update_is_lost_among_threads(void **state)
+TEST(no_update_is_lost_among_threads)
 {
     atomic_int_fast64_t fences = 1;
     adder adders[THREADS];
     int written = 0, refused = 0;
     ilk_value *sum;
 
-    (void)state;
     assert_set("sum", 0, "0");
     for (int i = 0; i < THREADS; i++) {
         adders[i] = (adder){.fences = &fences};
@@ -286,14 +279,13 @@ static void assert_refused(const char *key, size_t key_len, int64_t fence,
     assert_non_null(strstr(err.msg, in_text));
 }
 
-static void arguments_without_sense_are_refused(void **state)
+TEST(arguments_without_sense_are_refused)
 {
     static char large[1024 * 1024 + 1];
     char key[513];
     ilk_value *value = NULL;
     ilk_error err = {0};
 
-    (void)state;
     memset(key, 'k', sizeof key);
     assert_refused("k", 1, -1, "-1");
     assert_refused("k", 1, FENCE_TOP + 1, "9007199254740992");
@@ -327,9 +319,8 @@ static void assert_wrong_type(const char *key)
     assert_status(ILK_ETYPE, set(key, 5, "x", &err));
 }
 
-static void wrong_type_is_told_and_nothing_is_changed(void **state)
+TEST(wrong_type_is_told_and_nothing_is_changed)
 {
-    (void)state;
     fixture_command(&fx, "RPUSH list x");
     assert_wrong_type("list");
     assert_int_equal(0, fixture_int(&fx, "EXISTS ilk:guard:{list}"));
@@ -338,25 +329,4 @@ static void wrong_type_is_told_and_nothing_is_changed(void **state)
     assert_wrong_type("k");
     assert_int_equal(0, fixture_int(&fx, "EXISTS k"));
     assert_int_equal(1, fixture_int(&fx, "LLEN ilk:guard:{k}"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define GUARD_TEST(name) cmocka_unit_test_setup(name, server_flush)
-        GUARD_TEST(value_of_any_bytes_comes_back_with_its_fence),
-        GUARD_TEST(empty_value_is_a_value),
-        GUARD_TEST(nothing_is_there_at_first_and_after_remove),
-        GUARD_TEST(older_write_is_refused_and_told_the_greater),
-        GUARD_TEST(fence_0_is_not_checked_and_not_recorded),
-        GUARD_TEST(read_under_a_fence_puts_it_on_record),
-        GUARD_TEST(read_under_a_fence_guards_what_is_not_there_yet),
-        GUARD_TEST(older_read_is_refused_and_changes_nothing),
-        GUARD_TEST(late_write_between_read_and_write_is_refused),
-        GUARD_TEST(no_update_is_lost_among_threads),
-        GUARD_TEST(arguments_without_sense_are_refused),
-        GUARD_TEST(wrong_type_is_told_and_nothing_is_changed),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 /* One call under fence 7, made by a thread of its own. */
 typedef struct call {
     pthread_t thread;
@@ -57,11 +59,10 @@ static void expect(ilk_status expected, const call *c)
                      __LINE__);
 }
 
-static void write_is_made_once_more(void **state)
+TEST(write_is_made_once_more)
 {
     call c = {.writes = 1};
 
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     make_and_lose_the_first_answer(&c);
     expect(ILK_OK, &c);
@@ -69,22 +70,20 @@ static void write_is_made_once_more(void **state)
 }
 
 /* It may have written before the greater fence came. */
-static void write_that_is_stale_the_second_time_is_unknown(void **state)
+TEST(write_that_is_stale_the_second_time_is_unknown)
 {
     call c = {.writes = 1};
 
-    (void)state;
     fixture_command(&fx, "SET ilk:guard:{k} 9");
     make_and_lose_the_first_answer(&c);
     expect(ILK_EUNKNOWN, &c);
     assert_non_null(strstr(c.err.msg, "9"));
 }
 
-static void read_is_made_once_more_under_its_fence(void **state)
+TEST(read_is_made_once_more_under_its_fence)
 {
     call c = {.writes = 0};
 
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     fixture_command(&fx, "SET k ten");
     make_and_lose_the_first_answer(&c);
@@ -94,25 +93,12 @@ static void read_is_made_once_more_under_its_fence(void **state)
     ilk_value_free(c.found);
 }
 
-static void read_that_is_stale_the_second_time_is_stale(void **state)
+TEST(read_that_is_stale_the_second_time_is_stale)
 {
     call c = {.writes = 0};
 
-    (void)state;
     fixture_command(&fx, "SET ilk:guard:{k} 9");
     make_and_lose_the_first_answer(&c);
     expect(ILK_ESTALE, &c);
     assert_null(c.found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write_is_made_once_more),
-        cmocka_unit_test(write_that_is_stale_the_second_time_is_unknown),
-        cmocka_unit_test(read_is_made_once_more_under_its_fence),
-        cmocka_unit_test(read_that_is_stale_the_second_time_is_stale),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

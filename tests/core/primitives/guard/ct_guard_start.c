@@ -6,13 +6,14 @@
 #include "client_case.h"
 #include "started.h"
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 
-static void a_smaller_fence_is_refused(void **state)
+TEST(a_smaller_fence_is_refused)
 {
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_guard_set(client, "balance", 7, 7, "early", 5, &err));
     assert_status(ILK_OK, ilk_guard_set_start(&op, client, "balance", 7, 6,
@@ -26,12 +27,11 @@ static void a_smaller_fence_is_refused(void **state)
     ilk_op_free(op);
 }
 
-static void get_leaves_the_value_in_the_operation(void **state)
+TEST(get_leaves_the_value_in_the_operation)
 {
     ilk_op *op;
     size_t len;
 
-    (void)state;
     assert_status(ILK_OK, ilk_guard_set(client, "read", 4, 3, "a\0b", 3, &err));
     assert_status(ILK_OK, ilk_guard_get_start(&op, client, "read", 4, 5, &err));
     assert_null(ilk_op_value(op)); /* too early */
@@ -49,12 +49,11 @@ static void get_leaves_the_value_in_the_operation(void **state)
     ilk_op_free(op);
 }
 
-static void many_are_under_way_at_once(void **state)
+TEST(many_are_under_way_at_once)
 {
     enum { MANY = 500 };
     ilk_op *ops[MANY];
 
-    (void)state;
     for (int i = 0; i < MANY; i++)
         assert_status(ILK_OK,
                       ilk_guard_set_start(&ops[i], client, "raced", 5, i + 1,
@@ -62,15 +61,4 @@ static void many_are_under_way_at_once(void **state)
     for (int i = 0; i < MANY; i++)
         assert_ends(ILK_OK, client, ops[i]);
     assert_string_equal("9", fixture_command(&fx, "GET raced"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_smaller_fence_is_refused),
-        cmocka_unit_test(get_leaves_the_value_in_the_operation),
-        cmocka_unit_test(many_are_under_way_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

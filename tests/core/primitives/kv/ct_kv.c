@@ -14,20 +14,22 @@
 
 static ilk_client *behind; /* behind the proxy */
 
-static int setup(void **state)
+static int setup(void)
 {
-    if (state_setup(state) != 0 || proxy_before_server(&between) != 0)
+    if (state_setup() != 0 || proxy_before_server(&between) != 0)
         return -1;
     behind = open_client_at(between.url);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_client_free(behind);
     proxy_close(&between);
-    return state_teardown(state);
+    return state_teardown();
 }
+
+AROUND_ALL(setup, teardown);
 
 static ilk_kv *open_kv(ilk_client *of, const char *name)
 {
@@ -73,14 +75,13 @@ static void assert_there(ilk_kv *kv, const char *key, const char *value,
 
 /* ---- values --------------------------------------------------------------- */
 
-static void a_value_is_read_by_all_until_it_is_deleted(void **state)
+TEST(a_value_is_read_by_all_until_it_is_deleted)
 {
     ilk_kv *a = open_kv(client, "values"), *b = open_kv(other, "values");
     ilk_error err = {0};
     int64_t first, second, gone = 0;
     size_t len;
 
-    (void)state;
     assert_memory_equal("values", ilk_kv_name(a, &len), 6);
     assert_int_equal(6, len);
     assert_null(read_entry(a, "k"));
@@ -100,7 +101,7 @@ static void a_value_is_read_by_all_until_it_is_deleted(void **state)
     ilk_kv_free(b);
 }
 
-static void keys_and_values_have_any_bytes(void **state)
+TEST(keys_and_values_have_any_bytes)
 {
     static const char key[] = "k\0\r\n}{/\xff", value[] = "v\0\r\n\xff";
     ilk_kv *kv = open_kv(client, "bytes");
@@ -108,7 +109,6 @@ static void keys_and_values_have_any_bytes(void **state)
     ilk_error err = {0};
     size_t len = 0;
 
-    (void)state;
     assert_status(ILK_OK, ilk_kv_put(kv, key, sizeof key - 1, value,
                                      sizeof value - 1, 0, NULL, &err));
     assert_status(ILK_OK, ilk_kv_put(kv, key, 1, "x", 1, 0, NULL, &err));
@@ -121,7 +121,7 @@ static void keys_and_values_have_any_bytes(void **state)
 
 /* A name that has a tag of its own, or can have none, does not show in the server's
  * key where it ends. */
-static void no_two_names_share_a_record(void **state)
+TEST(no_two_names_share_a_record)
 {
     static const char *const pairs[][2] = {
         {"{t}a", "b/c"},   {"{t}a/b", "c"},   {"x}y", "b/c"}, {"x}y/b", "c"},
@@ -133,7 +133,6 @@ static void no_two_names_share_a_record(void **state)
     const char *name;
     size_t len = 0;
 
-    (void)state;
     for (size_t i = 0; i < PAIRS; i++) {
         kvs[i] = open_kv(client, pairs[i][0]);
         name = ilk_kv_name(kvs[i], &len);
@@ -183,7 +182,7 @@ static void *write_often(void *arg)
     return NULL;
 }
 
-static void of_many_at_once_the_greatest_version_stays(void **state)
+TEST(of_many_at_once_the_greatest_version_stays)
 {
     ilk_kv *kv = open_kv(client, "race");
     writer writers[WRITERS];
@@ -191,7 +190,6 @@ static void of_many_at_once_the_greatest_version_stays(void **state)
     ilk_kv_entry *entry;
     char text[24];
 
-    (void)state;
     for (int i = 0; i < WRITERS; i++) {
         writers[i] = (writer){.number = i};
         assert_int_equal(0, pthread_create(&writers[i].thread, NULL,
@@ -213,7 +211,7 @@ static void of_many_at_once_the_greatest_version_stays(void **state)
 
 /* ---- what is refused ------------------------------------------------------ */
 
-static void limits_are_those_of_the_header(void **state)
+TEST(limits_are_those_of_the_header)
 {
     static char value[ILK_KV_VALUE_MAX + 1], key[ILK_KV_KEY_MAX + 1];
     ilk_kv *kv = open_kv(client, "limits");
@@ -222,7 +220,6 @@ static void limits_are_those_of_the_header(void **state)
     int64_t version = 9;
     size_t len = 0;
 
-    (void)state;
     memset(key, 'k', sizeof key);
     assert_status(ILK_OK, ilk_kv_put(kv, key, ILK_KV_KEY_MAX, value,
                                      ILK_KV_VALUE_MAX, 0, NULL, &err));
@@ -241,14 +238,13 @@ static void limits_are_those_of_the_header(void **state)
     ilk_kv_free(kv);
 }
 
-static void bad_arguments_are_refused(void **state)
+TEST(bad_arguments_are_refused)
 {
     ilk_kv *kv = NULL;
     ilk_kv_entry *entry = NULL;
     ilk_error err = {0};
     size_t len = 1;
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_kv_open(NULL, client, "s", 1, &err));
     assert_status(ILK_EINVAL, ilk_kv_open(&kv, NULL, "s", 1, &err));
     assert_status(ILK_EINVAL, ilk_kv_open(&kv, client, "", 0, &err));
@@ -278,13 +274,12 @@ static void bad_arguments_are_refused(void **state)
     ilk_kv_free(kv);
 }
 
-static void a_key_of_another_type_is_an_error(void **state)
+TEST(a_key_of_another_type_is_an_error)
 {
     ilk_kv *kv = open_kv(client, "type");
     ilk_kv_entry *entry = NULL;
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "SET ilk:kv:{type}/k x");
     assert_status(ILK_ETYPE, ilk_kv_get(&entry, kv, KEY("k"), &err));
     assert_null(entry);
@@ -293,12 +288,11 @@ static void a_key_of_another_type_is_an_error(void **state)
     ilk_kv_free(kv);
 }
 
-static void no_version_is_used_twice_when_none_can_rise(void **state)
+TEST(no_version_is_used_twice_when_none_can_rise)
 {
     ilk_kv *kv = open_kv(client, "end");
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "HSET ilk:kv:{end}/k version 9007199254740991");
 
     assert_status(ILK_ESERVER, ilk_kv_put(kv, KEY("k"), "", 0, 0, NULL, &err));
@@ -311,13 +305,12 @@ static void no_version_is_used_twice_when_none_can_rise(void **state)
 /* A version beyond the clock: each further change adds one. */
 #define FAR_VERSION INT64_C(8000000000000000)
 
-static void a_put_whose_reply_was_lost_happens_once(void **state)
+TEST(a_put_whose_reply_was_lost_happens_once)
 {
     ilk_kv *kv = open_kv(behind, "once");
     ilk_error err = {0};
     int64_t version = 0;
 
-    (void)state;
     put(kv, "k", "warm");
     fixture_command(&fx, "HSET ilk:kv:{once}/k version %lld",
                     (long long)FAR_VERSION);
@@ -331,13 +324,12 @@ static void a_put_whose_reply_was_lost_happens_once(void **state)
     ilk_kv_free(kv);
 }
 
-static void a_delete_whose_reply_was_lost_happens_once(void **state)
+TEST(a_delete_whose_reply_was_lost_happens_once)
 {
     ilk_kv *kv = open_kv(behind, "gone");
     ilk_error err = {0};
     int64_t version = 0;
 
-    (void)state;
     put(kv, "k", "warm");
     fixture_command(&fx, "HSET ilk:kv:{gone}/k version %lld",
                     (long long)FAR_VERSION);
@@ -352,14 +344,13 @@ static void a_delete_whose_reply_was_lost_happens_once(void **state)
 }
 
 /* So many other requests came that the server may have forgotten the first copy. */
-static void a_retry_that_may_be_forgotten_has_an_unknown_outcome(void **state)
+TEST(a_retry_that_may_be_forgotten_has_an_unknown_outcome)
 {
     ilk_kv *kv = open_kv(behind, "forgot");
     const char *sha1 = ilk__scripts[ILK__SCRIPT_KV_PUT].sha1;
     ilk_error err = {0};
     int64_t version = 9;
 
-    (void)state;
     put(kv, "k", "warm");
     fixture_call(&fx, "EVAL",
                  "local now = redis.call('TIME')[1] * 1e6 "
@@ -391,7 +382,7 @@ static ilk_status move_with_reply(const char *reply, ilk_kv_progress *at,
     return ilk_kv_move(behind, at, err);
 }
 
-static void a_hostile_reply_is_refused(void **state)
+TEST(a_hostile_reply_is_refused)
 {
     static const char *const gets[] = {
         "*4\r\n:15\r\n:0\r\n:1\r\n$1\r\nx\r\n",
@@ -418,7 +409,6 @@ static void a_hostile_reply_is_refused(void **state)
     ilk_kv_entry *entry = NULL;
     ilk_error err = {0};
 
-    (void)state;
     put(kv, "k", "x");
     assert_there(kv, "k", "x",
                  fixture_int(&fx, "HGET ilk:kv:{hostile}/k "
@@ -446,12 +436,11 @@ static void a_hostile_reply_is_refused(void **state)
 
 /* ---- move ----------------------------------------------------------------- */
 
-static void a_single_server_has_all_values_where_they_belong(void **state)
+TEST(a_single_server_has_all_values_where_they_belong)
 {
     ilk_kv_progress at = {.size = sizeof at}, kept = {.size = sizeof kept};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_kv_move(client, &at, &err));
     assert_int_equal(1, at.is_done);
     assert_int_equal(1, at.servers);
@@ -465,12 +454,11 @@ static void a_single_server_has_all_values_where_they_belong(void **state)
     assert_int_equal(7, kept.looked);
 }
 
-static void a_step_goes_on_from_the_one_before(void **state)
+TEST(a_step_goes_on_from_the_one_before)
 {
     ilk_kv_progress at = {.size = sizeof at};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_kv_move(behind, &at, &err)); /* warm */
     at = (ilk_kv_progress){.size = sizeof at};
     assert_status(ILK_OK,
@@ -491,12 +479,11 @@ static void a_step_goes_on_from_the_one_before(void **state)
     assert_int_equal(2, at.removed);
 }
 
-static void a_progress_that_makes_no_sense_is_refused(void **state)
+TEST(a_progress_that_makes_no_sense_is_refused)
 {
     ilk_kv_progress at = {.size = sizeof at, .server = -1};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_kv_move(client, NULL, &err));
     assert_status(ILK_EINVAL, ilk_kv_move(NULL, &at, &err));
     assert_status(ILK_EINVAL, ilk_kv_move(client, &at, &err));
@@ -513,14 +500,13 @@ static void a_progress_that_makes_no_sense_is_refused(void **state)
 
 /* ---- processes, started --------------------------------------------------- */
 
-static void a_child_uses_the_handle_when_it_has_reopened(void **state)
+TEST(a_child_uses_the_handle_when_it_has_reopened)
 {
     ilk_client *own = open_client();
     ilk_kv *kv = open_kv(own, "fork");
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
     put(kv, "k", "parent");
     pid = fork_now();
     if (pid == 0) {
@@ -545,7 +531,7 @@ static void a_child_uses_the_handle_when_it_has_reopened(void **state)
     ilk_client_free(own);
 }
 
-static void started_requests_have_their_results(void **state)
+TEST(started_requests_have_their_results)
 {
     ilk_kv *kv = open_kv(client, "started");
     const ilk_kv_entry *entry;
@@ -553,7 +539,6 @@ static void started_requests_have_their_results(void **state)
     int64_t version;
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK, ilk_kv_get_start(&op, kv, KEY("k"), &err));
     assert_ended(ILK_OK, client, op);
     assert_null(ilk_op_kv_entry(op));
@@ -573,13 +558,12 @@ static void started_requests_have_their_results(void **state)
     ilk_op_free(op);
 }
 
-static void a_started_step_has_its_progress(void **state)
+TEST(a_started_step_has_its_progress)
 {
     ilk_kv_progress at = {.size = sizeof at, .looked = 7}, found = {0};
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK, ilk_kv_move_start(&op, client, &at, &err));
     found.size = sizeof found;
     assert_status(ILK_EINVAL, ilk_op_kv_progress(op, &found, &err));
@@ -591,30 +575,4 @@ static void a_started_step_has_its_progress(void **state)
     assert_status(ILK_EINVAL, ilk_op_kv_progress(op, NULL, &err));
     assert_status(ILK_EINVAL, ilk_op_kv_progress(NULL, &found, &err));
     ilk_op_free(op);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_read_by_all_until_it_is_deleted),
-        cmocka_unit_test(keys_and_values_have_any_bytes),
-        cmocka_unit_test(no_two_names_share_a_record),
-        cmocka_unit_test(of_many_at_once_the_greatest_version_stays),
-        cmocka_unit_test(limits_are_those_of_the_header),
-        cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(a_key_of_another_type_is_an_error),
-        cmocka_unit_test(no_version_is_used_twice_when_none_can_rise),
-        cmocka_unit_test(a_put_whose_reply_was_lost_happens_once),
-        cmocka_unit_test(a_delete_whose_reply_was_lost_happens_once),
-        cmocka_unit_test(a_retry_that_may_be_forgotten_has_an_unknown_outcome),
-        cmocka_unit_test(a_hostile_reply_is_refused),
-        cmocka_unit_test(a_single_server_has_all_values_where_they_belong),
-        cmocka_unit_test(a_step_goes_on_from_the_one_before),
-        cmocka_unit_test(a_progress_that_makes_no_sense_is_refused),
-        cmocka_unit_test(a_child_uses_the_handle_when_it_has_reopened),
-        cmocka_unit_test(started_requests_have_their_results),
-        cmocka_unit_test(a_started_step_has_its_progress),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -9,13 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static void looking_needs_no_count(void **state)
+AROUND_ALL(state_setup, state_teardown);
+
+TEST(looking_needs_no_count)
 {
     ilk_latch *a = open_latch(client, "looked at", 3);
     ilk_error err = {0};
     int64_t count = -1, left = -1;
 
-    (void)state;
     assert_status(
         ILK_OK, ilk_latch_inspect(client, "looked at", 9, &count, &left, &err));
     assert_int_equal(0, count);
@@ -32,14 +33,13 @@ static void looking_needs_no_count(void **state)
     ilk_latch_free(a);
 }
 
-static void it_counts_down_to_nothing_and_stays_open(void **state)
+TEST(it_counts_down_to_nothing_and_stays_open)
 {
     ilk_latch *a = open_latch(client, "down", 3),
               *b = open_latch(other, "down", 3);
     ilk_error err = {0};
     int64_t left = -1;
 
-    (void)state;
     assert_status(ILK_OK, ilk_latch_count(a, &left, &err));
     assert_int_equal(3, left);
     assert_status(ILK_EBUSY, ilk_latch_wait(b, 0, &err));
@@ -75,12 +75,11 @@ static pid_t start_counter(void)
     return pid;
 }
 
-static void the_last_count_wakes_all_who_wait(void **state)
+TEST(the_last_count_wakes_all_who_wait)
 {
     static waiting w[CROWD];
     pid_t pids[COUNTERS];
 
-    (void)state;
     for (int i = 0; i < CROWD; i++) {
         w[i] = (waiting){
             .latch = open_latch(i % 2 ? client : other, "crowd", COUNTERS),
@@ -103,14 +102,13 @@ static void the_last_count_wakes_all_who_wait(void **state)
     await_queue_length("latch", "crowd", 0);
 }
 
-static void a_count_whose_answer_was_lost_counts_once(void **state)
+TEST(a_count_whose_answer_was_lost_counts_once)
 {
     ilk_client *behind;
     ilk_latch *a;
     ilk_error err = {0};
     int64_t left = -1;
 
-    (void)state;
     assert_int_equal(0, proxy_before_server(&between));
     behind = open_client_at(between.url);
     a = open_latch(behind, "once", 100);
@@ -127,7 +125,7 @@ static void a_count_whose_answer_was_lost_counts_once(void **state)
     proxy_close(&between);
 }
 
-static void another_count_is_refused_until_it_is_reset(void **state)
+TEST(another_count_is_refused_until_it_is_reset)
 {
     ilk_latch *three = open_latch(client, "count", 3),
               *four = open_latch(other, "count", 4);
@@ -135,7 +133,6 @@ static void another_count_is_refused_until_it_is_reset(void **state)
     ilk_error err = {0};
     int64_t left = -1;
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("latch", "count", 1);
     assert_status(ILK_EDIFFERS, ilk_latch_count_down(four, 1, &left, &err));
@@ -156,14 +153,13 @@ static void another_count_is_refused_until_it_is_reset(void **state)
     ilk_latch_free(four);
 }
 
-static void a_reset_lets_those_of_the_same_count_wait_on(void **state)
+TEST(a_reset_lets_those_of_the_same_count_wait_on)
 {
     ilk_latch *a = open_latch(client, "anew", 2),
               *b = open_latch(other, "anew", 2);
     waiting w = {.latch = b, .timeout_ms = 20000};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
     start_waiting(&w);
     await_queue_length("latch", "anew", 1);
@@ -180,7 +176,7 @@ static void a_reset_lets_those_of_the_same_count_wait_on(void **state)
     ilk_latch_free(b);
 }
 
-static void it_goes_after_its_time_of_disuse(void **state)
+TEST(it_goes_after_its_time_of_disuse)
 {
     ilk_latch_opts opts;
     ilk_latch *a = NULL;
@@ -188,7 +184,6 @@ static void it_goes_after_its_time_of_disuse(void **state)
     ilk_error err = {0};
     int64_t left = -1;
 
-    (void)state;
     ilk_latch_opts_init(&opts, sizeof opts);
     opts.keep_ms = 3000;
     assert_status(ILK_OK,
@@ -209,14 +204,13 @@ static void it_goes_after_its_time_of_disuse(void **state)
     ilk_latch_free(a);
 }
 
-static void waits_end_by_time_signal_and_close(void **state)
+TEST(waits_end_by_time_signal_and_close)
 {
     ilk_client *own = open_client();
     ilk_latch *a = open_latch(own, "ends", 2);
     waiting w = {.latch = a, .timeout_ms = 150};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     assert_waited(ILK_ETIMEOUT, &w);
     assert_on_time(waited_ms(&w), 150);
@@ -234,7 +228,7 @@ static void waits_end_by_time_signal_and_close(void **state)
     ilk_client_free(own);
 }
 
-static void a_child_is_refused_until_it_reopens(void **state)
+TEST(a_child_is_refused_until_it_reopens)
 {
     ilk_client *own = open_client();
     ilk_latch *a = open_latch(own, "fork", 2);
@@ -242,7 +236,6 @@ static void a_child_is_refused_until_it_reopens(void **state)
     int64_t left;
     pid_t pid;
 
-    (void)state;
     assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
     fflush(NULL);
     pid = fork();
@@ -263,13 +256,12 @@ static void a_child_is_refused_until_it_reopens(void **state)
     ilk_client_free(own);
 }
 
-static void bad_input_is_refused(void **state)
+TEST(bad_input_is_refused)
 {
     ilk_latch *a = open_latch(client, "bad", 1), *none = (ilk_latch *)1;
     ilk_latch_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(ILK_EINVAL,
                      ilk_latch_open(&none, client, "x", 1, 0, NULL, &err));
     assert_string_equal("count must be 1 to 1000000000, got 0", err.msg);
@@ -295,22 +287,4 @@ static void bad_input_is_refused(void **state)
     ilk_latch_opts_init(NULL, 8);
     ilk_latch_free(NULL);
     ilk_latch_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_counts_down_to_nothing_and_stays_open),
-        cmocka_unit_test(looking_needs_no_count),
-        cmocka_unit_test(the_last_count_wakes_all_who_wait),
-        cmocka_unit_test(a_count_whose_answer_was_lost_counts_once),
-        cmocka_unit_test(another_count_is_refused_until_it_is_reset),
-        cmocka_unit_test(a_reset_lets_those_of_the_same_count_wait_on),
-        cmocka_unit_test(it_goes_after_its_time_of_disuse),
-        cmocka_unit_test(waits_end_by_time_signal_and_close),
-        cmocka_unit_test(a_child_is_refused_until_it_reopens),
-        cmocka_unit_test(bad_input_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_client *open_labelled(const char *label)
 {
     ilk_client_opts opts = {.size = sizeof opts, .label = label};
@@ -62,12 +64,11 @@ static void assert_recent(const ilk_info *info)
 
 /* ---- the states --------------------------------------------------------- */
 
-static void free_name_has_no_holder(void **state)
+TEST_WITH(server_flush, NULL, free_name_has_no_holder)
 {
     ilk_client *client = open_client();
     ilk_info *info = look(client, "free");
 
-    (void)state;
     assert_int_equal(ILK_INFO_FREE, ilk_info_get_state(info));
     assert_holder(info, "", "");
     assert_int_equal(0, ilk_info_since_ms(info));
@@ -83,14 +84,13 @@ static void free_name_has_no_holder(void **state)
     ilk_client_free(client);
 }
 
-static void held_name_tells_who_and_how_long(void **state)
+TEST(held_name_tells_who_and_how_long)
 {
     ilk_client *client = open_labelled("till:7"), *other = open_client();
     ilk_lock *lock = open_lock_with(client, "held", 20000, 0);
     ilk_error err = {0};
     ilk_info *info;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     info = look(other, "held");
     assert_int_equal(ILK_INFO_HELD, ilk_info_get_state(info));
@@ -113,7 +113,7 @@ static void held_name_tells_who_and_how_long(void **state)
     ilk_client_free(other);
 }
 
-static void label_is_host_and_process_by_default(void **state)
+TEST(label_is_host_and_process_by_default)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "label");
@@ -121,7 +121,6 @@ static void label_is_host_and_process_by_default(void **state)
     ilk_error err = {0};
     ilk_info *info;
 
-    (void)state;
     gethostname(host, sizeof host - 1);
     snprintf(expected, sizeof expected, "%s:%ld", host, (long)getpid());
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -132,7 +131,7 @@ static void label_is_host_and_process_by_default(void **state)
     ilk_client_free(client);
 }
 
-static void foreign_holder_is_told_apart(void **state)
+TEST(foreign_holder_is_told_apart)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "foreign");
@@ -140,7 +139,6 @@ static void foreign_holder_is_told_apart(void **state)
     ilk_info *info;
     size_t len = 0;
 
-    (void)state;
     /* Our record of an earlier hold does not make a stranger ours. */
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
@@ -165,7 +163,7 @@ static void foreign_holder_is_told_apart(void **state)
     ilk_client_free(client);
 }
 
-static void readers_are_counted(void **state)
+TEST(readers_are_counted)
 {
     ilk_client *client = open_labelled("library");
     ilk_lock_opts opts = {.size = sizeof opts, .ttl_ms = 20000};
@@ -173,7 +171,6 @@ static void readers_are_counted(void **state)
     ilk_error err = {0};
     ilk_info *info;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         opts.ttl_ms += 10000; /* the first of them ends first */
         assert_status(ILK_OK, ilk_rwlock_read_open(&readers[i], client, "read",
@@ -199,14 +196,13 @@ static void readers_are_counted(void **state)
     ilk_client_free(client);
 }
 
-static void redisson_layout_is_told(void **state)
+TEST(redisson_layout_is_told)
 {
     ilk_client *client = open_labelled("java");
     ilk_lock *lock = open_in_layout(client, "hash", ILK_LAYOUT_REDISSON);
     ilk_error err = {0};
     ilk_info *info;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     info = look(client, "hash");
     assert_int_equal(ILK_INFO_REDISSON, ilk_info_get_state(info));
@@ -227,13 +223,12 @@ static void redisson_layout_is_told(void **state)
     ilk_client_free(client);
 }
 
-static void what_is_no_lock_is_a_wrong_type(void **state)
+TEST(what_is_no_lock_is_a_wrong_type)
 {
     ilk_client *client = open_client();
     ilk_info *info = look(client, "type"), *before = info;
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "RPUSH list x");
     assert_status(ILK_ETYPE, ilk_inspect(&info, client, "list", 4, &err));
     assert_null(info);
@@ -244,7 +239,7 @@ static void what_is_no_lock_is_a_wrong_type(void **state)
     ilk_client_free(client);
 }
 
-static void arguments_are_checked(void **state)
+TEST(arguments_are_checked)
 {
     ilk_client *client = open_client();
     char long_name[ILK_NAME_MAX + 1];
@@ -252,7 +247,6 @@ static void arguments_are_checked(void **state)
     ilk_info *info = NULL;
     ilk_error err = {0};
 
-    (void)state;
     memset(long_name, 'n', sizeof long_name);
     assert_status(ILK_EINVAL, ilk_inspect(NULL, client, "a", 1, &err));
     assert_status(ILK_EINVAL, ilk_inspect(&info, NULL, "a", 1, &err));
@@ -273,7 +267,7 @@ static void arguments_are_checked(void **state)
 
 /* ---- those who wait ----------------------------------------------------- */
 
-static void waiters_are_listed_in_their_order(void **state)
+TEST(waiters_are_listed_in_their_order)
 {
     const char *labels[] = {"till:0", "till:1", "till:2"};
     ilk_client *client = open_client(), *clients[3];
@@ -282,7 +276,6 @@ static void waiters_are_listed_in_their_order(void **state)
     ilk_info *info;
     taker t[3];
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
     for (int i = 0; i < 3; i++) {
         clients[i] = open_labelled(labels[i]);
@@ -309,12 +302,11 @@ static void waiters_are_listed_in_their_order(void **state)
     ilk_client_free(client);
 }
 
-static void long_queue_is_counted_and_its_head_listed(void **state)
+TEST(long_queue_is_counted_and_its_head_listed)
 {
     ilk_client *client = open_client();
     ilk_info *info;
 
-    (void)state;
     fixture_command(&fx, "SET crowd someone PX 60000");
     for (int i = 0; i < 105; i++) {
         char entry[80];
@@ -334,22 +326,4 @@ static void long_queue_is_counted_and_its_head_listed(void **state)
     assert_string_equal("", ilk_info_waiter_label(info, 100));
     ilk_info_free(info);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(free_name_has_no_holder, server_flush),
-        cmocka_unit_test(held_name_tells_who_and_how_long),
-        cmocka_unit_test(label_is_host_and_process_by_default),
-        cmocka_unit_test(foreign_holder_is_told_apart),
-        cmocka_unit_test(readers_are_counted),
-        cmocka_unit_test(redisson_layout_is_told),
-        cmocka_unit_test(what_is_no_lock_is_a_wrong_type),
-        cmocka_unit_test(arguments_are_checked),
-        cmocka_unit_test(waiters_are_listed_in_their_order),
-        cmocka_unit_test(long_queue_is_counted_and_its_head_listed),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

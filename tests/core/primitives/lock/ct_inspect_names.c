@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(server_flush, NULL);
+
 typedef struct name {
     const char *bytes;
     size_t len;
@@ -54,7 +57,7 @@ static void hold_once(ilk_client *client, const name *n)
     ilk_lock_free(lock);
 }
 
-static void names_of_any_bytes_are_found_in_byte_order(void **state)
+TEST(names_of_any_bytes_are_found_in_byte_order)
 {
     static const name odd[] = {NAME("\0"), NAME("\r\n"), NAME(" "),
                                NAME("*"),  NAME("a"),    NAME("a\0b"),
@@ -63,7 +66,6 @@ static void names_of_any_bytes_are_found_in_byte_order(void **state)
     const size_t count = sizeof odd / sizeof *odd;
     ilk_client *client = open_client();
 
-    (void)state;
     assert_found(client, NULL, NULL, 0);
     for (size_t i = count; i-- > 0;)
         hold_once(client, &odd[i]);
@@ -72,14 +74,13 @@ static void names_of_any_bytes_are_found_in_byte_order(void **state)
     ilk_client_free(client);
 }
 
-static void pattern_is_a_glob_over_the_name(void **state)
+TEST(pattern_is_a_glob_over_the_name)
 {
     static const name orders[] = {NAME("orders:1"), NAME("orders:2"),
                                   NAME("orders:{2}"), NAME("orders}")};
     static const name other = NAME("customers");
     ilk_client *client = open_client();
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         hold_once(client, &orders[i]);
     hold_once(client, &other);
@@ -92,12 +93,11 @@ static void pattern_is_a_glob_over_the_name(void **state)
     ilk_client_free(client);
 }
 
-static void many_names_take_many_steps(void **state)
+TEST(many_names_take_many_steps)
 {
     ilk_client *client = open_client();
     ilk_list *list;
 
-    (void)state;
     for (int i = 0; i < 3000; i++)
         fixture_command(&fx, "HSET ilk:lock:fence:{n%04d} fence 1", i);
     list = find(client, "n*");
@@ -108,7 +108,7 @@ static void many_names_take_many_steps(void **state)
     ilk_client_free(client);
 }
 
-static void a_walk_finds_the_names_step_by_step(void **state)
+TEST(a_walk_finds_the_names_step_by_step)
 {
     ilk_client *client = open_client();
     ilk_list *list = NULL;
@@ -116,7 +116,6 @@ static void a_walk_finds_the_names_step_by_step(void **state)
     ilk_error err = {0};
     size_t steps = 0, found = 0;
 
-    (void)state;
     for (int i = 0; i < 3000; i++)
         fixture_command(&fx, "HSET ilk:lock:fence:{n%04d} fence 1", i);
     assert_status(ILK_OK,
@@ -142,14 +141,13 @@ static void a_walk_finds_the_names_step_by_step(void **state)
     ilk_client_free(client);
 }
 
-static void a_walk_checks_its_arguments(void **state)
+TEST(a_walk_checks_its_arguments)
 {
     char longest[ILK_NAME_MAX + 1] = "";
     ilk_client *client = open_client();
     ilk_list *list = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_list_walk(NULL, client, 0, NULL, 0, &err));
     assert_status(ILK_EINVAL, ilk_list_walk(&list, NULL, 0, NULL, 0, &err));
     assert_status(ILK_EINVAL,
@@ -166,19 +164,4 @@ static void a_walk_checks_its_arguments(void **state)
     ilk_client_free(client);
     assert_status(ILK_OK, ilk_list_next(list, &err));
     ilk_list_free(list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(names_of_any_bytes_are_found_in_byte_order,
-                               server_flush),
-        cmocka_unit_test_setup(pattern_is_a_glob_over_the_name, server_flush),
-        cmocka_unit_test_setup(many_names_take_many_steps, server_flush),
-        cmocka_unit_test_setup(a_walk_finds_the_names_step_by_step,
-                               server_flush),
-        cmocka_unit_test_setup(a_walk_checks_its_arguments, server_flush),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 enum { NAMES = 20000 }; /* in twenty commands */
 
 static ilk_error err;
@@ -29,13 +31,12 @@ static void fill(void)
     fixture_command(&fx, "SET ilk:semaphore:fence:{n00001} 1");
 }
 
-static void a_list_of_many_questions_has_all_names(void **state)
+TEST(a_list_of_many_questions_has_all_names)
 {
     char pattern[] = "n*";
     const ilk_list *list;
     ilk_op *op;
 
-    (void)state;
     fill();
     assert_status(ILK_OK,
                   ilk_list_open_start(&op, client, 0, pattern, 2, &err));
@@ -52,12 +53,11 @@ static void a_list_of_many_questions_has_all_names(void **state)
     ilk_op_free(op);
 }
 
-static void all_forms_of_keys_are_found(void **state)
+TEST(all_forms_of_keys_are_found)
 {
     const ilk_list *list;
     ilk_op *op;
 
-    (void)state;
     fill();
     assert_status(
         ILK_OK, ilk_list_open_start(&op, client, ILK_KIND_LOCK, NULL, 0, &err));
@@ -74,11 +74,10 @@ static void all_forms_of_keys_are_found(void **state)
     ilk_op_free(op);
 }
 
-static void others_go_on_while_a_list_is_made(void **state)
+TEST(others_go_on_while_a_list_is_made)
 {
     ilk_op *list, *ping;
 
-    (void)state;
     fill();
     assert_status(ILK_OK, ilk_list_open_start(&list, client, 0, NULL, 0, &err));
     assert_status(ILK_OK, ilk_client_ping_start(&ping, client, -1, &err));
@@ -88,12 +87,11 @@ static void others_go_on_while_a_list_is_made(void **state)
     ilk_op_free(ping);
 }
 
-static void a_list_is_freed_or_closed_half_way(void **state)
+TEST(a_list_is_freed_or_closed_half_way)
 {
     ilk_client *own = open_client();
     ilk_op *op;
 
-    (void)state;
     fill();
     assert_status(ILK_OK, ilk_list_open_start(&op, own, 0, NULL, 0, &err));
     (void)turn(own, 1000);
@@ -109,11 +107,10 @@ static void a_list_is_freed_or_closed_half_way(void **state)
     ilk_client_free(own);
 }
 
-static void a_server_that_restarts_half_way_is_asked_on(void **state)
+TEST(a_server_that_restarts_half_way_is_asked_on)
 {
     ilk_op *op;
 
-    (void)state;
     fill();
     assert_status(ILK_OK, ilk_list_open_start(&op, client, 0, NULL, 0, &err));
     (void)turn(client, 1000); /* one answer; the last is not on its way yet */
@@ -123,17 +120,4 @@ static void a_server_that_restarts_half_way_is_asked_on(void **state)
     assert_ended(ILK_OK, client, op);
     assert_true(ilk_list_count(ilk_op_list(op)) < NAMES); /* it is empty */
     ilk_op_free(op);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_of_many_questions_has_all_names),
-        cmocka_unit_test(all_forms_of_keys_are_found),
-        cmocka_unit_test(others_go_on_while_a_list_is_made),
-        cmocka_unit_test(a_list_is_freed_or_closed_half_way),
-        cmocka_unit_test(a_server_that_restarts_half_way_is_asked_on),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

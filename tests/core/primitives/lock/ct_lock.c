@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_client_stats stats_of(ilk_client *client)
 {
     ilk_client_stats stats = {.size = sizeof stats};
@@ -17,14 +19,13 @@ static ilk_client_stats stats_of(ilk_client *client)
 
 /* ---- taking ------------------------------------------------------------- */
 
-static void pair_costs_two_commands_and_two_round_trips(void **state)
+TEST(pair_costs_two_commands_and_two_round_trips)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "pair");
     ilk_client_stats before, after;
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < 2; i++) { /* the first run loads the scripts */
         before = stats_of(client);
         fixture_command(&fx, "CONFIG RESETSTAT");
@@ -42,14 +43,13 @@ static void pair_costs_two_commands_and_two_round_trips(void **state)
     ilk_client_free(client);
 }
 
-static void try_of_a_held_lock_is_busy_at_once(void **state)
+TEST(try_of_a_held_lock_is_busy_at_once)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "try"), *b = open_lock(client, "try");
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     began = fixture_now_ms();
     assert_status(ILK_EBUSY, ilk_lock_acquire(b, 0, &err));
@@ -63,14 +63,13 @@ static void try_of_a_held_lock_is_busy_at_once(void **state)
     ilk_client_free(client);
 }
 
-static void wait_ends_at_its_deadline(void **state)
+TEST(wait_ends_at_its_deadline)
 {
     static const int64_t timeouts[] = {1, 10, 100, 700};
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "timed"), *b = open_lock(client, "timed");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     for (size_t i = 0; i < sizeof timeouts / sizeof *timeouts; i++) {
         int64_t began = fixture_now_ms();
@@ -84,7 +83,7 @@ static void wait_ends_at_its_deadline(void **state)
     ilk_client_free(client);
 }
 
-static void wait_without_end_gets_the_lock_when_it_is_released(void **state)
+TEST(wait_without_end_gets_the_lock_when_it_is_released)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "end"), *b = open_lock(client, "end");
@@ -92,7 +91,6 @@ static void wait_without_end_gets_the_lock_when_it_is_released(void **state)
     int64_t released_at;
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, -1, &err));
     start_taker(&t, b, -1);
     await_waiters("end", 1);
@@ -109,13 +107,12 @@ static void wait_without_end_gets_the_lock_when_it_is_released(void **state)
     ilk_client_free(client);
 }
 
-static void handle_that_holds_cannot_acquire(void **state)
+TEST(handle_that_holds_cannot_acquire)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "twice");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     assert_status(ILK_EHELD, ilk_lock_acquire(lock, 0, &err));
     assert_status(ILK_EHELD, ilk_lock_acquire(lock, -1, &err));
@@ -124,14 +121,13 @@ static void handle_that_holds_cannot_acquire(void **state)
     ilk_client_free(client);
 }
 
-static void reentrant_handle_counts(void **state)
+TEST(reentrant_handle_counts)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "nest", 0, ILK_LOCK_REENTRANT);
     ilk_error err = {0};
     int64_t fence;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fence = ilk_lock_fence(lock);
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -149,13 +145,12 @@ static void reentrant_handle_counts(void **state)
     ilk_client_free(client);
 }
 
-static void second_release_owns_nothing(void **state)
+TEST(second_release_owns_nothing)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "double"), *b = open_lock(client, "double");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     assert_status(ILK_OK, ilk_lock_release(a, &err));
     assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
@@ -171,14 +166,13 @@ static void second_release_owns_nothing(void **state)
 
 /* ---- leases ------------------------------------------------------------- */
 
-static void renewal_keeps_a_short_lease_for_long(void **state)
+TEST(renewal_keeps_a_short_lease_for_long)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "renewed", 1200, 0);
     int64_t until = fixture_now_ms() + 3000;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     while (fixture_now_ms() < until) {
         assert_string_equal(ilk_lock_token(lock),
@@ -193,13 +187,12 @@ static void renewal_keeps_a_short_lease_for_long(void **state)
     ilk_client_free(client);
 }
 
-static void extend_sets_the_lease_left(void **state)
+TEST(extend_sets_the_lease_left)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "ext", 2000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     assert_status(ILK_OK, ilk_lock_extend(lock, 60000, &err));
     assert_in_range(fixture_int(&fx, "PTTL ext"), 50000, 60000);
@@ -216,14 +209,13 @@ static void extend_sets_the_lease_left(void **state)
     ilk_client_free(client);
 }
 
-static void a_negative_timeout_is_refused(void **state)
+TEST(a_negative_timeout_is_refused)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "negative");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_lock_acquire(lock, -5, &err));
     assert_string_equal("timeout_ms must be -1 (for ever) or more, got -5",
                         err.msg);
@@ -236,14 +228,13 @@ static void a_negative_timeout_is_refused(void **state)
     ilk_client_free(client);
 }
 
-static void a_lease_that_cannot_be_held_is_refused(void **state)
+TEST(a_lease_that_cannot_be_held_is_refused)
 {
     ilk_client *client = open_client();
     ilk_lock_opts opts = {.size = sizeof opts, .ttl_ms = 2};
     ilk_lock *lock = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EINVAL,
                   ilk_lock_open(&lock, client, "short", 5, &opts, &err));
     assert_string_equal("ttl_ms must be 3 to 31622400000 (0: the default), "
@@ -258,13 +249,12 @@ static void a_lease_that_cannot_be_held_is_refused(void **state)
     ilk_client_free(client);
 }
 
-static void lease_for_one_acquire(void **state)
+TEST(lease_for_one_acquire)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "once", 0, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_lock_acquire_ttl(lock, 0, 2, &err));
     assert_int_equal(0, fixture_int(&fx, "EXISTS once"));
     assert_status(ILK_OK, ilk_lock_acquire_ttl(lock, 0, 1000, &err));
@@ -276,14 +266,13 @@ static void lease_for_one_acquire(void **state)
     ilk_client_free(client);
 }
 
-static void check_within_the_lease_sends_nothing(void **state)
+TEST(check_within_the_lease_sends_nothing)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "check", 1500, ILK_LOCK_NO_RENEW);
     ilk_client_stats before;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     before = stats_of(client);
     for (int i = 0; i < 10; i++)
@@ -311,7 +300,7 @@ static int64_t sure_for(ilk_lock *lock, const char *name)
     return local;
 }
 
-static void remaining_is_never_more_than_the_server_knows(void **state)
+TEST(remaining_is_never_more_than_the_server_knows)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock_with(client, "sure", 2000, ILK_LOCK_NO_RENEW);
@@ -319,7 +308,6 @@ static void remaining_is_never_more_than_the_server_knows(void **state)
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     for (int i = 0; i < 60; i++) {
         assert_status(ILK_OK, ilk_lock_acquire_ttl(a, 0, 1000 + i, &err));
         assert_true(sure_for(a, "sure") > 0);
@@ -351,13 +339,12 @@ static int64_t next_fence(ilk_lock *lock, int64_t last)
     return ilk_lock_fence(lock);
 }
 
-static void fence_rises_through_flush_and_restart(void **state)
+TEST(fence_rises_through_flush_and_restart)
 {
     ilk_client *a = open_client(), *b = open_client();
     ilk_lock *locks[] = {open_lock(a, "fence"), open_lock(b, "fence")};
     int64_t last = 0;
 
-    (void)state;
     for (int i = 0; i < 50; i++)
         last = next_fence(locks[i % 2], last);
     fixture_command(&fx, "FLUSHALL");
@@ -372,13 +359,12 @@ static void fence_rises_through_flush_and_restart(void **state)
     ilk_client_free(b);
 }
 
-static void fence_is_above_what_this_handle_has_seen(void **state)
+TEST(fence_is_above_what_this_handle_has_seen)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "floor");
     int64_t ahead = INT64_C(1) << 52;
 
-    (void)state;
     fixture_command(&fx, "HSET ilk:lock:fence:{floor} fence %lld",
                     (long long)ahead);
     ahead = next_fence(lock, ahead);
@@ -386,28 +372,4 @@ static void fence_is_above_what_this_handle_has_seen(void **state)
     next_fence(lock, ahead);
     ilk_lock_free(lock);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pair_costs_two_commands_and_two_round_trips),
-        cmocka_unit_test(try_of_a_held_lock_is_busy_at_once),
-        cmocka_unit_test(wait_ends_at_its_deadline),
-        cmocka_unit_test(wait_without_end_gets_the_lock_when_it_is_released),
-        cmocka_unit_test(handle_that_holds_cannot_acquire),
-        cmocka_unit_test(reentrant_handle_counts),
-        cmocka_unit_test(second_release_owns_nothing),
-        cmocka_unit_test(renewal_keeps_a_short_lease_for_long),
-        cmocka_unit_test(extend_sets_the_lease_left),
-        cmocka_unit_test(a_negative_timeout_is_refused),
-        cmocka_unit_test(a_lease_that_cannot_be_held_is_refused),
-        cmocka_unit_test(lease_for_one_acquire),
-        cmocka_unit_test(check_within_the_lease_sends_nothing),
-        cmocka_unit_test(remaining_is_never_more_than_the_server_knows),
-        cmocka_unit_test(fence_rises_through_flush_and_restart),
-        cmocka_unit_test(fence_is_above_what_this_handle_has_seen),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -7,14 +7,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     /* Loading takes 0.2 ms a key, and commands are looked at meanwhile. */
     return fixture_start(&fx, "--lua-time-limit 50 --key-load-delay 4000 "
                               "--loading-process-events-interval-bytes 1024 "
                               "--rdbcompression no");
 }
+
+AROUND_ALL(setup, server_teardown);
 
 /* Something done to the server again and again by a thread of its own. */
 typedef struct meddler {
@@ -61,14 +62,13 @@ static void stop_meddler(meddler *m, int least_rounds)
 
 /* ---- meddled with ------------------------------------------------------- */
 
-static void scripts_flushed_all_the_time_are_sent_again(void **state)
+TEST(scripts_flushed_all_the_time_are_sent_again)
 {
     static meddler m;
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "scripts");
     ilk_error err = {0};
 
-    (void)state;
     start_meddler(&m, "SCRIPT FLUSH", NULL, 0);
     for (int i = 0; i < 200; i++) {
         assert_status(ILK_OK, ilk_lock_acquire(lock, patience(5000), &err));
@@ -118,14 +118,13 @@ static void *compete(void *arg)
     return NULL;
 }
 
-static void connections_killed_all_the_time_break_no_exclusion(void **state)
+TEST(connections_killed_all_the_time_break_no_exclusion)
 {
     static meddler m;
     ilk_client *clients[] = {open_client(), open_client()};
     _Atomic int64_t inside = 0, last_fence = 0;
     rival rivals[RIVALS] = {{0}};
 
-    (void)state;
     start_meddler(&m, "CLIENT KILL TYPE normal SKIPME yes",
                   "CLIENT KILL TYPE pubsub", 10);
     for (int i = 0; i < RIVALS; i++) {
@@ -161,7 +160,7 @@ static void *spin(void *arg)
     return NULL;
 }
 
-static void server_busy_with_a_script(void **state)
+TEST(server_busy_with_a_script)
 {
     static fixture own;
     ilk_client *client = open_client();
@@ -170,7 +169,6 @@ static void server_busy_with_a_script(void **state)
     pthread_t spinner;
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     own = fx;
     own.fd = -1;
@@ -199,7 +197,7 @@ static void *kill_script_soon(void *arg)
     return NULL;
 }
 
-static void release_outwaits_a_busy_server(void **state)
+TEST(release_outwaits_a_busy_server)
 {
     static fixture spins, kills;
     ilk_client *client = open_client();
@@ -207,7 +205,6 @@ static void release_outwaits_a_busy_server(void **state)
     ilk_error err = {0};
     pthread_t spinner, killer;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     spins = kills = fx;
     spins.fd = kills.fd = -1;
@@ -243,7 +240,7 @@ static void *visit(void *arg)
     return NULL;
 }
 
-static void server_that_loads_its_data(void **state)
+TEST(server_that_loads_its_data)
 {
     ilk_client *client = open_client();
     ilk_lock *waits = open_lock(client, "kept");
@@ -252,7 +249,6 @@ static void server_that_loads_its_data(void **state)
                  .new = open_lock(client, "new")};
     taker t;
 
-    (void)state;
     /* It sleeps 4 ms for each key, and answers after each KiB. */
     fixture_call(&fx, "EVAL",
                  "local kib = string.rep('x', 1024) "
@@ -281,7 +277,7 @@ static void server_that_loads_its_data(void **state)
 
 /* ---- cannot ------------------------------------------------------------- */
 
-static void server_out_of_memory_takes_releases(void **state)
+TEST(server_out_of_memory_takes_releases)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "full"), *b = open_lock(client, "full");
@@ -289,7 +285,6 @@ static void server_out_of_memory_takes_releases(void **state)
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, -1);
     await_waiters("full", 1);
@@ -346,21 +341,19 @@ static void assert_read_only(const char *stale)
     ilk_client_free(client);
 }
 
-static void read_only_replica(void **state)
+TEST(read_only_replica)
 {
-    (void)state;
     assert_read_only("yes");
     assert_read_only("no");
 }
 
-static void server_that_takes_no_more_connections(void **state)
+TEST(server_that_takes_no_more_connections)
 {
     ilk_client *client = open_client(), *late = NULL;
     ilk_lock *a = open_lock(client, "max"), *b = open_lock(client, "max");
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_lock_acquire_ttl(a, 0, 60000, &err)); /* and a keeper's */
     fixture_command(&fx, "CONFIG SET maxclients 2");
@@ -375,20 +368,4 @@ static void server_that_takes_no_more_connections(void **state)
     ilk_lock_free(a);
     ilk_lock_free(b);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scripts_flushed_all_the_time_are_sent_again),
-        cmocka_unit_test(connections_killed_all_the_time_break_no_exclusion),
-        cmocka_unit_test(server_busy_with_a_script),
-        cmocka_unit_test(release_outwaits_a_busy_server),
-        cmocka_unit_test(server_that_loads_its_data),
-        cmocka_unit_test(server_out_of_memory_takes_releases),
-        cmocka_unit_test(read_only_replica),
-        cmocka_unit_test(server_that_takes_no_more_connections),
-    };
-
-    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 typedef struct family {
     ilk_client *client;
     ilk_lock *held, *idle, *reader;
@@ -89,14 +91,13 @@ static void demand_forked(const family *f)
     ilk_client_interrupt(f->client);
 }
 
-static void child_is_refused_and_the_parent_still_holds(void **state)
+TEST(child_is_refused_and_the_parent_still_holds)
 {
     ilk_error err = {0};
     ilk_client_stats before = {.size = sizeof before}, after = before;
     family f;
     pid_t pid;
 
-    (void)state;
     open_family(&f);
     while (before.renewals == 0) { /* then all connections are there */
         fixture_sleep_ms(20);
@@ -143,13 +144,12 @@ static pid_t fork_without_handlers(void)
 #endif
 }
 
-static void child_without_atfork_handlers_is_refused(void **state)
+TEST(child_without_atfork_handlers_is_refused)
 {
     pid_t (*const forks[])(void) = {fork_by_clone, fork_without_handlers};
     ilk_error err = {0};
     family f;
 
-    (void)state;
     open_family(&f);
     for (int i = 0; i < 2; i++) {
         pid_t pid = forks[i]();
@@ -171,14 +171,13 @@ static void child_without_atfork_handlers_is_refused(void **state)
     free_family(&f);
 }
 
-static void child_sends_nothing(void **state)
+TEST(child_sends_nothing)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "quiet", 60000, 0);
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "CONFIG RESETSTAT");
     pid = fork_now();
@@ -198,14 +197,13 @@ static void child_sends_nothing(void **state)
     ilk_client_free(client);
 }
 
-static void fork_while_another_thread_waits(void **state)
+TEST(fork_while_another_thread_waits)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "fw"), *b = open_lock(client, "fw");
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, -1);
     await_waiters("fw", 1);
@@ -239,14 +237,13 @@ static void *ping_on(void *arg)
 }
 
 /* The child's copies of mutexes may be locked for ever. */
-static void fork_while_other_threads_call(void **state)
+TEST(fork_while_other_threads_call)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "calls");
     pthread_t threads[4];
     ilk_error err = {0};
 
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__
     /* Its allocator's mutexes may be locked in the child as well. */
     ilk_lock_free(lock);
@@ -302,14 +299,13 @@ static void demand_own_life(family *f, const char *parents_id)
     ilk_lock_free(mine);
 }
 
-static void reopened_client_lives_its_own_life(void **state)
+TEST(reopened_client_lives_its_own_life)
 {
     ilk_error err = {0};
     char id[32];
     family f;
     pid_t pid;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -328,18 +324,4 @@ static void reopened_client_lives_its_own_life(void **state)
     assert_status(ILK_OK, ilk_lock_release(f.held, &err));
     assert_status(ILK_OK, ilk_lock_many_release(f.many, &err));
     free_family(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_is_refused_and_the_parent_still_holds),
-        cmocka_unit_test(child_without_atfork_handlers_is_refused),
-        cmocka_unit_test(child_sends_nothing),
-        cmocka_unit_test(fork_while_another_thread_waits),
-        cmocka_unit_test(fork_while_other_threads_call),
-        cmocka_unit_test(reopened_client_lives_its_own_life),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 /* ---- notifications ------------------------------------------------------ */
 
 static int notification_fd(ilk_client *client)
@@ -55,7 +57,7 @@ static void assert_loss(ilk_client *client, int fd, const ilk_lock *lock,
     assert_no_notification(client, fd);
 }
 
-static void longest_hold_ends_renewal_with_a_notification(void **state)
+TEST(longest_hold_ends_renewal_with_a_notification)
 {
     ilk_client *client = open_client();
     ilk_lock_opts opts;
@@ -64,7 +66,6 @@ static void longest_hold_ends_renewal_with_a_notification(void **state)
     int64_t began = fixture_now_ms();
     int fd = notification_fd(client);
 
-    (void)state;
     ilk_lock_opts_init(&opts, sizeof opts);
     opts.ttl_ms = 600;
     opts.max_hold_ms = 850;
@@ -84,7 +85,7 @@ static void longest_hold_ends_renewal_with_a_notification(void **state)
 }
 
 /* The lease is no longer than the longest hold, for every way to begin one. */
-static void longest_hold_bounds_the_lease(void **state)
+TEST(longest_hold_bounds_the_lease)
 {
     ilk_client *client = open_client();
     ilk_semaphore_opts permits = {.size = sizeof permits, .max_hold_ms = 400};
@@ -98,7 +99,6 @@ static void longest_hold_bounds_the_lease(void **state)
     ilk_error err = {0};
     ilk_lock *lock;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_lock_open(&lock, client, "short", 5, &opts, &err));
     assert_status(
@@ -129,7 +129,7 @@ static void longest_hold_bounds_the_lease(void **state)
 }
 
 /* The same without renewal. An extend that the program asks for goes beyond it. */
-static void longest_hold_without_renewal(void **state)
+TEST(longest_hold_without_renewal)
 {
     ilk_client *client = open_client();
     ilk_lock_opts opts = {
@@ -137,7 +137,6 @@ static void longest_hold_without_renewal(void **state)
     ilk_error err = {0};
     ilk_lock *lock;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_open(&lock, client, "once", 4, &opts, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     assert_in_range(fixture_int(&fx, "PTTL once"), 1, 300);
@@ -149,7 +148,7 @@ static void longest_hold_without_renewal(void **state)
     ilk_client_free(client);
 }
 
-static void lease_without_renewal_runs_out(void **state)
+TEST(lease_without_renewal_runs_out)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "out", 250, ILK_LOCK_NO_RENEW);
@@ -157,7 +156,6 @@ static void lease_without_renewal_runs_out(void **state)
     ilk_error err = {0};
     int fd = notification_fd(client);
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
 
     assert_loss(client, fd, lock, ILK_ETIMEOUT);
@@ -169,14 +167,13 @@ static void lease_without_renewal_runs_out(void **state)
     ilk_client_free(client);
 }
 
-static void deleted_key_is_told(void **state)
+TEST(deleted_key_is_told)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "gone", 1500, 0);
     ilk_error err = {0};
     int fd = notification_fd(client);
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "DEL gone");
 
@@ -189,14 +186,13 @@ static void deleted_key_is_told(void **state)
     ilk_client_free(client);
 }
 
-static void overwritten_key_is_told_and_left_alone(void **state)
+TEST(overwritten_key_is_told_and_left_alone)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "other", 1500, 0);
     ilk_error err = {0};
     int fd = notification_fd(client);
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "SET other somebody PX 60000");
 
@@ -209,13 +205,12 @@ static void overwritten_key_is_told_and_left_alone(void **state)
     ilk_client_free(client);
 }
 
-static void release_of_an_overwritten_lock_touches_nothing(void **state)
+TEST(release_of_an_overwritten_lock_touches_nothing)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "theirs");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "SET theirs somebody PX 60000");
     assert_status(ILK_ELOST, ilk_lock_extend(lock, 1000, &err));
@@ -226,7 +221,7 @@ static void release_of_an_overwritten_lock_touches_nothing(void **state)
     ilk_client_free(client);
 }
 
-static void losses_of_one_handle_are_one_notification(void **state)
+TEST(losses_of_one_handle_are_one_notification)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "many"), *b = open_lock(client, "two");
@@ -234,7 +229,6 @@ static void losses_of_one_handle_are_one_notification(void **state)
     ilk_error err = {0};
     int fd = notification_fd(client);
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
         fixture_command(&fx, "DEL many");
@@ -254,14 +248,13 @@ static void losses_of_one_handle_are_one_notification(void **state)
     ilk_client_free(client);
 }
 
-static void freed_handle_takes_its_notification_along(void **state)
+TEST(freed_handle_takes_its_notification_along)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "freed");
     ilk_error err = {0};
     int fd = notification_fd(client);
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "DEL freed");
     assert_status(ILK_ELOST, ilk_lock_extend(lock, 0, &err));
@@ -271,7 +264,7 @@ static void freed_handle_takes_its_notification_along(void **state)
     ilk_client_free(client);
 }
 
-static void kept_hold_is_one_notification(void **state)
+TEST(kept_hold_is_one_notification)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "kept");
@@ -279,7 +272,6 @@ static void kept_hold_is_one_notification(void **state)
     ilk_error err = {0};
     int fd = notification_fd(client);
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     for (int i = 0; i < 2; i++)
         assert_status(ILK_OK,
@@ -302,7 +294,7 @@ static void kept_hold_is_one_notification(void **state)
 
 /* ---- given away, taken away --------------------------------------------- */
 
-static void hold_moves_to_another_client_by_its_token(void **state)
+TEST(hold_moves_to_another_client_by_its_token)
 {
     ilk_client *from = open_client(), *to = open_client();
     ilk_lock *a = open_lock_with(from, "hand", 1500, 0);
@@ -310,7 +302,6 @@ static void hold_moves_to_another_client_by_its_token(void **state)
     const char *token;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     assert_status(ILK_OK, ilk_lock_detach(a, &err));
     assert_int_equal(0, ilk_lock_held(a));
@@ -334,7 +325,7 @@ static void hold_moves_to_another_client_by_its_token(void **state)
     ilk_client_free(to);
 }
 
-static void operator_breaks_a_lock_and_the_first_waiter_holds_it(void **state)
+TEST(operator_breaks_a_lock_and_the_first_waiter_holds_it)
 {
     ilk_client *client = open_client(), *admin = open_client();
     ilk_lock *a = open_lock(client, "break"), *b = open_lock(client, "break");
@@ -342,7 +333,6 @@ static void operator_breaks_a_lock_and_the_first_waiter_holds_it(void **state)
     int64_t broken_at;
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, -1);
     await_waiters("break", 1);
@@ -398,19 +388,17 @@ static void assert_newcomer(const char *name, uint32_t flags, ilk_status got)
     ilk_client_free(client);
 }
 
-static void barging_newcomer_passes_those_who_wait(void **state)
+TEST(barging_newcomer_passes_those_who_wait)
 {
-    (void)state;
     assert_newcomer("barge", ILK_LOCK_BARGE, ILK_OK);
 }
 
-static void orderly_newcomer_does_not(void **state)
+TEST(orderly_newcomer_does_not)
 {
-    (void)state;
     assert_newcomer("orderly", 0, ILK_EBUSY);
 }
 
-static void barging_waiters_are_all_served(void **state)
+TEST(barging_waiters_are_all_served)
 {
     ilk_client *client = open_client();
     ilk_lock *locks[6];
@@ -418,7 +406,6 @@ static void barging_waiters_are_all_served(void **state)
     int64_t at;
     taker t[5];
 
-    (void)state;
     for (int i = 0; i < 6; i++)
         locks[i] = open_lock_with(client, "crowd", 0, ILK_LOCK_BARGE);
     assert_status(ILK_OK, ilk_lock_acquire(locks[5], 0, &err));
@@ -439,27 +426,4 @@ static void barging_waiters_are_all_served(void **state)
     for (int i = 0; i < 6; i++)
         ilk_lock_free(locks[i]);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longest_hold_ends_renewal_with_a_notification),
-        cmocka_unit_test(longest_hold_bounds_the_lease),
-        cmocka_unit_test(longest_hold_without_renewal),
-        cmocka_unit_test(lease_without_renewal_runs_out),
-        cmocka_unit_test(deleted_key_is_told),
-        cmocka_unit_test(overwritten_key_is_told_and_left_alone),
-        cmocka_unit_test(release_of_an_overwritten_lock_touches_nothing),
-        cmocka_unit_test(losses_of_one_handle_are_one_notification),
-        cmocka_unit_test(freed_handle_takes_its_notification_along),
-        cmocka_unit_test(kept_hold_is_one_notification),
-        cmocka_unit_test(hold_moves_to_another_client_by_its_token),
-        cmocka_unit_test(operator_breaks_a_lock_and_the_first_waiter_holds_it),
-        cmocka_unit_test(barging_newcomer_passes_those_who_wait),
-        cmocka_unit_test(orderly_newcomer_does_not),
-        cmocka_unit_test(barging_waiters_are_all_served),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

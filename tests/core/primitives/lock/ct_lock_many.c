@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static int setup(void **state)
+static int setup(void)
 {
     fixture_wake_on(SIGUSR1);
-    return server_setup(state);
+    return server_setup();
 }
+
+AROUND_ALL(setup, server_teardown);
 
 static void assert_nobody_waits(const char *names)
 {
@@ -25,13 +27,12 @@ static void assert_nobody_waits(const char *names)
 
 /* ---- all or none -------------------------------------------------------- */
 
-static void free_names_are_taken_and_given_up_together(void **state)
+TEST(free_names_are_taken_and_given_up_together)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "cab", 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
     assert_all("abc", ilk_lock_many_token(many));
     assert_status(ILK_EHELD, ilk_lock_many_acquire(many, 0, &err));
@@ -47,13 +48,12 @@ static void free_names_are_taken_and_given_up_together(void **state)
     ilk_client_free(client);
 }
 
-static void deadline_before_the_first_reply_is_an_outage(void **state)
+TEST(deadline_before_the_first_reply_is_an_outage)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "789", 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(0, fixture_pause(&fx));
     assert_status(ILK_ECONN, ilk_lock_many_acquire(many, 60, &err));
     assert_int_equal(0, fixture_resume(&fx));
@@ -64,7 +64,7 @@ static void deadline_before_the_first_reply_is_an_outage(void **state)
     ilk_client_free(client);
 }
 
-static void one_busy_name_leaves_the_others_alone(void **state)
+TEST(one_busy_name_leaves_the_others_alone)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "defg", 0);
@@ -72,7 +72,6 @@ static void one_busy_name_leaves_the_others_alone(void **state)
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     assert_status(ILK_EBUSY, ilk_lock_many_acquire(many, 0, &err));
     assert_non_null(strstr(err.msg, "\"f\""));
@@ -90,7 +89,7 @@ static void one_busy_name_leaves_the_others_alone(void **state)
     ilk_client_free(client);
 }
 
-static void wait_ends_when_the_last_name_is_free(void **state)
+TEST(wait_ends_when_the_last_name_is_free)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock_many *many = open_many(client, "hij", 0);
@@ -99,7 +98,6 @@ static void wait_ends_when_the_last_name_is_free(void **state)
     many_taker t;
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(h, 0, &err));
     assert_status(ILK_OK, ilk_lock_acquire(j, 0, &err));
     start_many_taker(&t, many, -1);
@@ -129,7 +127,7 @@ static void assert_fences(const char *names, int64_t fence)
             fence, fixture_int(&fx, "HGET ilk:lock:fence:{%c} fence", *names));
 }
 
-static void one_fence_is_above_every_name_s_last(void **state)
+TEST(one_fence_is_above_every_name_s_last)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "klm", 0);
@@ -137,7 +135,6 @@ static void one_fence_is_above_every_name_s_last(void **state)
     ilk_lock *l = open_lock(client, "l");
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "HSET ilk:lock:fence:{l} fence %lld",
                     (long long)ahead);
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
@@ -160,13 +157,12 @@ static void one_fence_is_above_every_name_s_last(void **state)
     ilk_client_free(client);
 }
 
-static void name_given_twice_counts_once(void **state)
+TEST(name_given_twice_counts_once)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "nonnon", 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
     assert_all("no", ilk_lock_many_token(many));
     assert_status(ILK_OK, ilk_lock_many_release(many, &err));
@@ -177,7 +173,7 @@ static void name_given_twice_counts_once(void **state)
     ilk_client_free(client);
 }
 
-static void numbers_of_names(void **state)
+TEST(numbers_of_names)
 {
     const void *names[ILK_MANY_MAX + 1];
     size_t lens[ILK_MANY_MAX + 1];
@@ -186,7 +182,6 @@ static void numbers_of_names(void **state)
     ilk_lock_many *many = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i <= ILK_MANY_MAX; i++) {
         lens[i] = (size_t)snprintf(text[i], sizeof text[i], "many%d", i);
         names[i] = text[i];
@@ -206,7 +201,7 @@ static void numbers_of_names(void **state)
 
 /* ---- ended from outside ------------------------------------------------- */
 
-static void lost_name_is_told_and_the_others_are_released(void **state)
+TEST(lost_name_is_told_and_the_others_are_released)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "pqr", 1500);
@@ -214,7 +209,6 @@ static void lost_name_is_told_and_the_others_are_released(void **state)
     struct pollfd pfd = {.events = POLLIN};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_notification_fd(client, &pfd.fd, &err));
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
     fixture_sleep_ms(2000); /* renewed */
@@ -236,7 +230,7 @@ static void lost_name_is_told_and_the_others_are_released(void **state)
 }
 
 /* The caller does not hold yet, and does not know the name's own lease. */
-static void name_lost_during_the_wait_is_no_news(void **state)
+TEST(name_lost_during_the_wait_is_no_news)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock_many *many = open_many(client, "123", 1500);
@@ -246,7 +240,6 @@ static void name_lost_during_the_wait_is_no_news(void **state)
     ilk_error err = {0};
     many_taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(third, 0, &err));
     start_many_taker(&t, many, -1);
     await_waiters("3", 1);
@@ -265,7 +258,7 @@ static void name_lost_during_the_wait_is_no_news(void **state)
     ilk_client_free(other);
 }
 
-static void cancelled_wait_gives_back_what_it_has(void **state)
+TEST(cancelled_wait_gives_back_what_it_has)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock_many *many = open_many(client, "stu", 0);
@@ -274,7 +267,6 @@ static void cancelled_wait_gives_back_what_it_has(void **state)
     many_taker t;
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(u, 0, &err));
     start_many_taker(&t, many, -1);
     await_waiters("u", 1);
@@ -292,7 +284,7 @@ static void cancelled_wait_gives_back_what_it_has(void **state)
     ilk_client_free(other);
 }
 
-static void signal_parks_the_wait_for_a_while(void **state)
+TEST(signal_parks_the_wait_for_a_while)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock_many *many = open_many(client, "vwx", 1500);
@@ -300,7 +292,6 @@ static void signal_parks_the_wait_for_a_while(void **state)
     ilk_error err = {0};
     many_taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(x, 0, &err));
     for (int round = 0; round < 2; round++) {
         start_many_taker(&t, many, -1);
@@ -354,14 +345,13 @@ static void *compete(void *arg)
     return NULL;
 }
 
-static void opposite_orders_never_wait_in_a_circle(void **state)
+TEST(opposite_orders_never_wait_in_a_circle)
 {
     static const char *const names[RIVALS] = {"123", "321", "2413", "142"};
     ilk_client *clients[] = {open_client(), open_client()};
     rival rivals[RIVALS];
     int64_t value = 0, fence = 0;
 
-    (void)state;
     for (int i = 0; i < RIVALS; i++) {
         rivals[i] = (rival){.many = open_many(clients[i % 2], names[i], 0),
                             .value = &value,
@@ -378,24 +368,4 @@ static void opposite_orders_never_wait_in_a_circle(void **state)
     assert_int_equal(RIVALS * ROUNDS, value); /* all have 1 and 2 in common */
     for (int i = 0; i < 2; i++)
         ilk_client_free(clients[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_names_are_taken_and_given_up_together),
-        cmocka_unit_test(deadline_before_the_first_reply_is_an_outage),
-        cmocka_unit_test(one_busy_name_leaves_the_others_alone),
-        cmocka_unit_test(wait_ends_when_the_last_name_is_free),
-        cmocka_unit_test(one_fence_is_above_every_name_s_last),
-        cmocka_unit_test(name_given_twice_counts_once),
-        cmocka_unit_test(numbers_of_names),
-        cmocka_unit_test(lost_name_is_told_and_the_others_are_released),
-        cmocka_unit_test(name_lost_during_the_wait_is_no_news),
-        cmocka_unit_test(cancelled_wait_gives_back_what_it_has),
-        cmocka_unit_test(signal_parks_the_wait_for_a_while),
-        cmocka_unit_test(opposite_orders_never_wait_in_a_circle),
-    };
-
-    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

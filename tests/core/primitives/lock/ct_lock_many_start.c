@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 static ilk_op *op;
 
@@ -52,9 +54,8 @@ static void end_wait(void)
     ilk_lock_many_free(many);
 }
 
-static void the_handle_shows_what_the_operation_did(void **state)
+TEST(the_handle_shows_what_the_operation_did)
 {
-    (void)state;
     many = open_many(client, "cab", 0);
     op = start(many, 0);
     assert_ends(ILK_OK, client, op);
@@ -72,12 +73,11 @@ static void the_handle_shows_what_the_operation_did(void **state)
     ilk_lock_many_free(many);
 }
 
-static void check_asks_for_each_name(void **state)
+TEST(check_asks_for_each_name)
 {
     ilk_client *quiet = open_client(); /* nobody polls, so no keeper tells */
     ilk_notification notification = {.size = sizeof notification};
 
-    (void)state;
     many = open_many_with(quiet, "abc", 1000, ILK_LOCK_NO_RENEW);
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
     for (const char *n = "abc"; *n; n++)
@@ -96,9 +96,8 @@ static void check_asks_for_each_name(void **state)
     ilk_client_free(quiet);
 }
 
-static void a_wait_gets_all_names(void **state)
+TEST(a_wait_gets_all_names)
 {
-    (void)state;
     start_wait();
     assert_under_way(client, op);
     assert_status(ILK_OK, ilk_lock_release(held, &err));
@@ -110,9 +109,8 @@ static void a_wait_gets_all_names(void **state)
     ilk_lock_many_free(many);
 }
 
-static void a_busy_name_is_told_by_name(void **state)
+TEST(a_busy_name_is_told_by_name)
 {
-    (void)state;
     held = hold_elsewhere("c");
     many = open_many(client, "abc", 0);
     op = start(many, 0);
@@ -124,7 +122,7 @@ static void a_busy_name_is_told_by_name(void **state)
 }
 
 /* Everyone wants the same two of three: nobody waits in a circle. */
-static void those_of_one_loop_take_turns(void **state)
+TEST(those_of_one_loop_take_turns)
 {
     static const char *const sets[] = {"ab", "bc", "ca"};
     enum { ROUNDS = 30 };
@@ -132,7 +130,6 @@ static void those_of_one_loop_take_turns(void **state)
     ilk_op *ops[ROUNDS], *release;
     int64_t limit;
 
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         all[i] = open_many(client, sets[i % 3], 0);
         ops[i] = start(all[i], -1);
@@ -153,17 +150,4 @@ static void those_of_one_loop_take_turns(void **state)
         }
     }
     assert_all_free("abc");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_handle_shows_what_the_operation_did),
-        cmocka_unit_test(check_asks_for_each_name),
-        cmocka_unit_test(a_wait_gets_all_names),
-        cmocka_unit_test(a_busy_name_is_told_by_name),
-        cmocka_unit_test(those_of_one_loop_take_turns),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

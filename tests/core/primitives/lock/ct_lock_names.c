@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 /* ---- names -------------------------------------------------------------- */
 
 typedef struct name {
@@ -49,13 +51,12 @@ static const char *value_at(const name *n)
     return fixture_argv(&fx, 2, argv, lens);
 }
 
-static void names_of_any_bytes_are_different_locks(void **state)
+TEST(names_of_any_bytes_are_different_locks)
 {
     ilk_client *client = open_client();
     ilk_lock *locks[ODD];
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     for (int i = 0; i < ODD; i++) {
         locks[i] = open_named(client, &odd_names[i]);
@@ -73,14 +74,13 @@ static void names_of_any_bytes_are_different_locks(void **state)
     ilk_client_free(client);
 }
 
-static void names_of_any_bytes_can_be_waited_for(void **state)
+TEST(names_of_any_bytes_can_be_waited_for)
 {
     ilk_client *client = open_client();
     ilk_lock *holders[ODD], *waiters[ODD];
     taker takers[ODD];
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < ODD; i++) {
         holders[i] = open_named(client, &odd_names[i]);
         waiters[i] = open_named(client, &odd_names[i]);
@@ -105,14 +105,13 @@ static void names_of_any_bytes_can_be_waited_for(void **state)
     ilk_client_free(client);
 }
 
-static void longest_name_works_and_longer_is_refused(void **state)
+TEST(longest_name_works_and_longer_is_refused)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = NULL;
     ilk_error err = {0};
     char long_name[ILK_NAME_MAX + 1];
 
-    (void)state;
     memset(long_name, 'n', sizeof long_name);
     assert_status(ILK_OK, ilk_lock_open(&lock, client, long_name, ILK_NAME_MAX,
                                         NULL, &err));
@@ -128,7 +127,7 @@ static void longest_name_works_and_longer_is_refused(void **state)
     ilk_client_free(client);
 }
 
-static void refused_names(void **state)
+TEST(refused_names)
 {
     static const name refused[] = {NAME(""),      {NULL, 0},
                                    {NULL, 3},     NAME("ilk:"),
@@ -137,7 +136,6 @@ static void refused_names(void **state)
     ilk_lock *lock = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_status(ILK_EINVAL, ilk_lock_open(&lock, client, refused[i].bytes,
                                                 refused[i].len, NULL, &err));
@@ -177,32 +175,28 @@ static void assert_wrong_type(const char *create, const char *read)
     ilk_client_free(client);
 }
 
-static void hash_at_the_key(void **state)
+TEST(hash_at_the_key)
 {
-    (void)state;
     assert_wrong_type("HSET typed field value", "HGETALL typed");
 }
 
-static void list_at_the_key(void **state)
+TEST(list_at_the_key)
 {
-    (void)state;
     assert_wrong_type("RPUSH typed one two", "LRANGE typed 0 -1");
 }
 
-static void stream_at_the_key(void **state)
+TEST(stream_at_the_key)
 {
-    (void)state;
     assert_wrong_type("XADD typed 1-1 field value", "XLEN typed");
 }
 
-static void key_that_becomes_a_hash_ends_the_wait(void **state)
+TEST(key_that_becomes_a_hash_ends_the_wait)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "turned"), *b = open_lock(client, "turned");
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, 10000);
     await_waiters("turned", 1);
@@ -219,7 +213,7 @@ static void key_that_becomes_a_hash_ends_the_wait(void **state)
     ilk_client_free(client);
 }
 
-static void foreign_holder_with_expiry_is_followed(void **state)
+TEST(foreign_holder_with_expiry_is_followed)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "foreign");
@@ -227,7 +221,6 @@ static void foreign_holder_with_expiry_is_followed(void **state)
     taker t;
     int64_t end;
 
-    (void)state;
     fixture_command(&fx, "SET foreign redis-py PX 400");
     end = fixture_now_ms() + fixture_int(&fx, "PTTL foreign");
     assert_status(ILK_EBUSY, ilk_lock_acquire(lock, 0, &err));
@@ -268,9 +261,8 @@ static void assert_follows_foreign(int64_t poll_ms, int64_t within_ms)
     ilk_client_free(client);
 }
 
-static void foreign_holder_without_expiry_is_followed(void **state)
+TEST(foreign_holder_without_expiry_is_followed)
 {
-    (void)state;
     assert_follows_foreign(0, 100 + 60);
     assert_follows_foreign(10, 10 + 30);
     assert_follows_foreign(10000, 3000); /* the first waiter looks more often */
@@ -291,7 +283,7 @@ static void assert_refused(ilk_lock_opts opts, const char *text)
     ilk_client_free(client);
 }
 
-static void leases_out_of_range_are_refused(void **state)
+TEST(leases_out_of_range_are_refused)
 {
     static const int64_t refused[] = {-1, INT64_MIN, INT64_MAX,
                                       INT64_C(366) * 24 * 3600 * 1000 + 1};
@@ -299,7 +291,6 @@ static void leases_out_of_range_are_refused(void **state)
     ilk_lock *lock = open_lock(client, "ttl");
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         char got[32];
 
@@ -320,11 +311,10 @@ static void leases_out_of_range_are_refused(void **state)
     ilk_client_free(client);
 }
 
-static void options_without_sense_are_refused(void **state)
+TEST(options_without_sense_are_refused)
 {
     const size_t size = sizeof(ilk_lock_opts);
 
-    (void)state;
     assert_refused((ilk_lock_opts){.size = 0}, "size");
     assert_refused((ilk_lock_opts){.size = size, .flags = 8}, "flags 0x8");
     assert_refused((ilk_lock_opts){.size = size, .layout = 2}, "layout 2");
@@ -333,7 +323,7 @@ static void options_without_sense_are_refused(void **state)
 }
 
 /* A caller of another version has smaller or larger options. */
-static void options_of_other_sizes(void **state)
+TEST(options_of_other_sizes)
 {
     ilk_client *client = open_client();
     struct {
@@ -346,7 +336,6 @@ static void options_of_other_sizes(void **state)
     ilk_lock *lock = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_lock_open(&lock, client, "size", 4, &smaller, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -363,25 +352,4 @@ static void options_of_other_sizes(void **state)
                   ilk_lock_open(&lock, client, "size", 4, &larger.opts, &err));
     assert_null(lock);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_any_bytes_are_different_locks),
-        cmocka_unit_test(names_of_any_bytes_can_be_waited_for),
-        cmocka_unit_test(longest_name_works_and_longer_is_refused),
-        cmocka_unit_test(refused_names),
-        cmocka_unit_test(hash_at_the_key),
-        cmocka_unit_test(list_at_the_key),
-        cmocka_unit_test(stream_at_the_key),
-        cmocka_unit_test(key_that_becomes_a_hash_ends_the_wait),
-        cmocka_unit_test(foreign_holder_with_expiry_is_followed),
-        cmocka_unit_test(foreign_holder_without_expiry_is_followed),
-        cmocka_unit_test(leases_out_of_range_are_refused),
-        cmocka_unit_test(options_without_sense_are_refused),
-        cmocka_unit_test(options_of_other_sizes),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -6,14 +6,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { TTL = 1000, SLACK = 600 };
 
-static void waiters_enter_in_the_order_of_their_arrival(void **state)
+TEST(waiters_enter_in_the_order_of_their_arrival)
 {
     child c[5];
     int64_t fence, last = 0;
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         c[i] = start_child("order", 5000, 20000, 0);
         if (i)
@@ -53,23 +54,21 @@ static int64_t follow_killed_holder(void)
 }
 
 /* A busy machine may stop all that take part, but not each time. */
-static void killed_holder_is_followed_within_its_lease(void **state)
+TEST(killed_holder_is_followed_within_its_lease)
 {
     int tries = 1;
 
-    (void)state;
     while (follow_killed_holder() > 150 && tries < 10)
         tries++;
     assert_true(tries < 10);
 }
 
-static void killed_first_waiter_holds_nobody_up(void **state)
+TEST(killed_first_waiter_holds_nobody_up)
 {
     child holder = start_child("first", 20000, 0, 0);
     child dead, next;
     int64_t released_at;
 
-    (void)state;
     assert_int_equal('h', next_report(&holder, 5000, NULL));
     dead = start_child("first", TTL, 20000, 0);
     await_waiters("first", 1);
@@ -86,12 +85,11 @@ static void killed_first_waiter_holds_nobody_up(void **state)
     end_child(&next);
 }
 
-static void last_of_many_killed_waiters_enters(void **state)
+TEST(last_of_many_killed_waiters_enters)
 {
     child holder = start_child("all", 20000, 0, 0);
     child c[8];
 
-    (void)state;
     assert_int_equal('h', next_report(&holder, 5000, NULL));
     for (int i = 0; i < 8; i++) {
         c[i] = start_child("all", TTL, 20000, 0);
@@ -107,13 +105,12 @@ static void last_of_many_killed_waiters_enters(void **state)
     end_child(&holder);
 }
 
-static void frozen_holder_is_overtaken_and_told(void **state)
+TEST(frozen_holder_is_overtaken_and_told)
 {
     child frozen = start_child("frozen", TTL, 0, 0);
     child next;
     int64_t first, second;
 
-    (void)state;
     assert_int_equal('h', next_report(&frozen, 5000, &first));
     next = start_child("frozen", TTL, 20000, 0);
     await_waiters("frozen", 1);
@@ -133,13 +130,12 @@ static void frozen_holder_is_overtaken_and_told(void **state)
 
 /* The grant arrives while it is frozen; thawed after the lease it must not
  * believe that it holds, and stands in the wait queue again. */
-static void waiter_thawed_after_its_grant_ran_out_does_not_hold(void **state)
+TEST(waiter_thawed_after_its_grant_ran_out_does_not_hold)
 {
     child holder = start_child("thaw", 20000, 0, 0);
     child frozen, next;
     int64_t granted, fence;
 
-    (void)state;
     assert_int_equal('h', next_report(&holder, 5000, NULL));
     frozen = start_child("thaw", 700, 30000, ILK_LOCK_NO_RENEW);
     await_waiters("thaw", 1);
@@ -160,12 +156,11 @@ static void waiter_thawed_after_its_grant_ran_out_does_not_hold(void **state)
     end_child(&next);
 }
 
-static void timed_out_waiter_leaves_no_trace(void **state)
+TEST(timed_out_waiter_leaves_no_trace)
 {
     child holder = start_child("trace", 20000, 0, 0);
     child waiter;
 
-    (void)state;
     assert_int_equal('h', next_report(&holder, 5000, NULL));
     waiter = start_child("trace", TTL, 300, 0);
 
@@ -174,19 +169,4 @@ static void timed_out_waiter_leaves_no_trace(void **state)
     await_waiters("trace", 0);
     end_child(&holder);
     end_child(&waiter);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waiters_enter_in_the_order_of_their_arrival),
-        cmocka_unit_test(killed_holder_is_followed_within_its_lease),
-        cmocka_unit_test(killed_first_waiter_holds_nobody_up),
-        cmocka_unit_test(last_of_many_killed_waiters_enters),
-        cmocka_unit_test(frozen_holder_is_overtaken_and_told),
-        cmocka_unit_test(waiter_thawed_after_its_grant_ran_out_does_not_hold),
-        cmocka_unit_test(timed_out_waiter_leaves_no_trace),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

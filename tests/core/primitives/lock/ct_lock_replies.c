@@ -13,22 +13,23 @@ enum { PATIENCE_MS = 400 };
 static ilk_client *client; /* behind it */
 static const char *acquiring, *releasing, *extending;
 
-static int setup(void **state)
+static int setup(void)
 {
     acquiring = ilk__scripts[ILK__SCRIPT_LOCK_ACQUIRE].sha1;
     releasing = ilk__scripts[ILK__SCRIPT_LOCK_RELEASE].sha1;
     extending = ilk__scripts[ILK__SCRIPT_LOCK_EXTEND].sha1;
-    return proxy_setup(state);
+    return proxy_setup();
 }
 
+AROUND_ALL(setup, proxy_teardown);
+
 /* The server knows the scripts before a test begins. */
-static int come(void **state)
+static int come(void)
 {
     ilk_client_opts opts;
     ilk_error err = {0};
     ilk_lock *lock;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = PATIENCE_MS;
     opts.connect_timeout_ms = patience(2000);
@@ -41,12 +42,13 @@ static int come(void **state)
     return 0;
 }
 
-static int go(void **state)
+static int go(void)
 {
-    (void)state;
     ilk_client_free(client);
     return 0;
 }
+
+AROUND_EACH(come, go);
 
 static void assert_holds(const ilk_lock *lock, const char *name)
 {
@@ -65,13 +67,12 @@ static void assert_struck(void)
 /* ---- cut ---------------------------------------------------------------- */
 
 /* Every cut of the reply: before its first byte ... behind its last. */
-static void acquire_cut_at_every_byte_holds_under_its_token(void **state)
+TEST(acquire_cut_at_every_byte_holds_under_its_token)
 {
     ilk_lock *lock = open_lock(client, "cut");
     ilk_error err = {0};
     size_t len = 1;
 
-    (void)state;
     for (size_t at = 0; at <= len; at++) {
         proxy_cut(&between, acquiring, at);
         assert_status(ILK_OK, ilk_lock_acquire(lock, at % 2 ? 0 : 5000, &err));
@@ -84,13 +85,12 @@ static void acquire_cut_at_every_byte_holds_under_its_token(void **state)
     ilk_lock_free(lock);
 }
 
-static void release_cut_at_every_byte_has_released(void **state)
+TEST(release_cut_at_every_byte_has_released)
 {
     ilk_lock *lock = open_lock(client, "let");
     ilk_error err = {0};
     size_t len = 1;
 
-    (void)state;
     for (size_t at = 0; at <= len; at++) {
         assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
         proxy_cut(&between, releasing, at);
@@ -102,13 +102,12 @@ static void release_cut_at_every_byte_has_released(void **state)
     ilk_lock_free(lock);
 }
 
-static void extend_cut_at_every_byte_has_extended(void **state)
+TEST(extend_cut_at_every_byte_has_extended)
 {
     ilk_lock *lock = open_lock_with(client, "ext", 9000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
     size_t len = 1;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     for (size_t at = 0; at <= len; at++) {
         int64_t ttl = 10000 + 1000 * (int64_t)at;
@@ -124,12 +123,11 @@ static void extend_cut_at_every_byte_has_extended(void **state)
 }
 
 /* Past the local deadline a lost answer leaves it open who ended the hold. */
-static void release_cut_past_the_lease_is_unknown(void **state)
+TEST(release_cut_past_the_lease_is_unknown)
 {
     ilk_lock *lock = open_lock_with(client, "late", 1000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "PEXPIRE late 60000");
     fixture_sleep_ms(1050);
@@ -141,7 +139,7 @@ static void release_cut_past_the_lease_is_unknown(void **state)
 }
 
 /* Nobody else's lock is released by a copy of the question. */
-static void release_repeated_touches_nobody_s_lock(void **state)
+TEST(release_repeated_touches_nobody_s_lock)
 {
     ilk_client *other = open_client();
     ilk_lock *lock = open_lock(client, "next"),
@@ -149,7 +147,6 @@ static void release_repeated_touches_nobody_s_lock(void **state)
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     start_taker(&t, next, -1);
     await_waiters("next", 1);
@@ -163,7 +160,7 @@ static void release_repeated_touches_nobody_s_lock(void **state)
     ilk_client_free(other);
 }
 
-static void waiter_keeps_its_place_when_the_reply_is_cut(void **state)
+TEST(waiter_keeps_its_place_when_the_reply_is_cut)
 {
     ilk_client *other = open_client();
     ilk_lock *holder = open_lock(other, "place");
@@ -172,7 +169,6 @@ static void waiter_keeps_its_place_when_the_reply_is_cut(void **state)
     ilk_error err = {0};
     taker t, u;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 50, &err)); /* inbox */
     /* The acquire has not awaited its cancel, which may still be in the proxy.
@@ -203,12 +199,11 @@ static void waiter_keeps_its_place_when_the_reply_is_cut(void **state)
     ilk_client_free(other);
 }
 
-static void commands_that_never_arrive_are_sent_again(void **state)
+TEST(commands_that_never_arrive_are_sent_again)
 {
     ilk_lock *lock = open_lock(client, "lose");
     ilk_error err = {0};
 
-    (void)state;
     proxy_arm(&between, PROXY_LOSE, acquiring);
     assert_status(ILK_OK, ilk_lock_acquire(lock, patience(1000), &err));
     assert_struck();
@@ -225,7 +220,7 @@ static void commands_that_never_arrive_are_sent_again(void **state)
 /* ---- late --------------------------------------------------------------- */
 
 /* Who waits is granted a short lease first, which ends while the extend has no reply. */
-static void an_extend_without_a_reply_leaves_no_lease_that_is_over(void **state)
+TEST(an_extend_without_a_reply_leaves_no_lease_that_is_over)
 {
     ilk_client *direct = open_client(), *slow;
     ilk_lock *holder = open_lock(direct, "over"), *lock;
@@ -233,7 +228,6 @@ static void an_extend_without_a_reply_leaves_no_lease_that_is_over(void **state)
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 5200;
     assert_status(ILK_OK, ilk_client_open(&slow, between.url, &opts, &err));
@@ -268,14 +262,13 @@ static ilk_lock_many *open_short_many(ilk_client *slow)
 }
 
 /* The names are free, and the reply that they are taken is late. */
-static void many_names_whose_lease_ends_on_the_way_are_taken_again(void **state)
+TEST(many_names_whose_lease_ends_on_the_way_are_taken_again)
 {
     ilk_client_opts opts;
     ilk_client *slow;
     ilk_lock_many *many;
     ilk_error err = {0};
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 20000;
     assert_status(ILK_OK, ilk_client_open(&slow, between.url, &opts, &err));
@@ -293,7 +286,7 @@ static void many_names_whose_lease_ends_on_the_way_are_taken_again(void **state)
 }
 
 /* The names were taken one by one, and the reply about the common lease is late. */
-static void many_names_whose_lease_is_over_are_taken_again(void **state)
+TEST(many_names_whose_lease_is_over_are_taken_again)
 {
     ilk_client *direct = open_client();
     ilk_lock *holder = open_lock(direct, "two");
@@ -303,7 +296,6 @@ static void many_names_whose_lease_is_over_are_taken_again(void **state)
     ilk_lock_many *many;
     many_taker t;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 20000;
     assert_status(ILK_OK, ilk_client_open(&slow, between.url, &opts, &err));
@@ -326,13 +318,12 @@ static void many_names_whose_lease_is_over_are_taken_again(void **state)
     ilk_client_free(direct);
 }
 
-static void grant_that_comes_too_late_is_taken_back(void **state)
+TEST(grant_that_comes_too_late_is_taken_back)
 {
     ilk_lock *lock = open_lock(client, "slow");
     ilk_error err = {0};
     int64_t began = fixture_now_ms();
 
-    (void)state;
     proxy_delay(&between, acquiring, 800);
     assert_status(ILK_ECONN, ilk_lock_acquire(lock, 500, &err));
     assert_on_time(fixture_now_ms() - began, 500);
@@ -344,12 +335,11 @@ static void grant_that_comes_too_late_is_taken_back(void **state)
     ilk_lock_free(lock);
 }
 
-static void reply_that_comes_after_its_lease_is_no_hold(void **state)
+TEST(reply_that_comes_after_its_lease_is_no_hold)
 {
     ilk_lock *lock = open_lock_with(client, "old", 100, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     proxy_delay(&between, acquiring, 200);
     assert_true(ilk_lock_acquire(lock, 0, &err) < 0);
     assert_struck();
@@ -363,7 +353,7 @@ static void reply_that_comes_after_its_lease_is_no_hold(void **state)
 }
 
 /* It arrives before the wait begins, and nobody sleeps who could be woken. */
-static void an_interrupt_during_a_round_trip_ends_the_wait(void **state)
+TEST(an_interrupt_during_a_round_trip_ends_the_wait)
 {
     ilk_client *other = open_client();
     ilk_lock *holder = open_lock(other, "trip"),
@@ -371,7 +361,6 @@ static void an_interrupt_during_a_round_trip_ends_the_wait(void **state)
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 50, &err)); /* inbox */
     proxy_delay(&between, acquiring, 200);
@@ -410,12 +399,11 @@ static void acquire_at_last(ilk_lock *lock)
     }
 }
 
-static void nonsense_is_no_grant(void **state)
+TEST(nonsense_is_no_grant)
 {
     ilk_lock *lock = open_lock(client, "sense");
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
         ilk_status st;
 
@@ -436,13 +424,12 @@ static void nonsense_is_no_grant(void **state)
     ilk_lock_free(lock);
 }
 
-static void grant_of_a_lease_that_cannot_be_is_no_hold(void **state)
+TEST(grant_of_a_lease_that_cannot_be_is_no_hold)
 {
     static const char *const leases[] = {"0", "-1", "-9223372036854775808"};
     ilk_lock *lock = open_lock(client, "lease");
     char text[128];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         ilk_client_ping(client, -1, NULL); /* no reply is under way */
         snprintf(text, sizeof text, "*4\r\n:1\r\n:%s\r\n:7\r\n:1\r\n",
@@ -456,7 +443,7 @@ static void grant_of_a_lease_that_cannot_be_is_no_hold(void **state)
     ilk_lock_free(lock);
 }
 
-static void answer_too_many_ends_the_connection(void **state)
+TEST(answer_too_many_ends_the_connection)
 {
     static const char two[] = "*4\r\n:1\r\n:30000\r\n:7\r\n:1\r\n"
                               "*4\r\n:1\r\n:30000\r\n:8\r\n:1\r\n";
@@ -466,7 +453,6 @@ static void answer_too_many_ends_the_connection(void **state)
     ilk_client_stats stats = {.size = sizeof stats};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     proxy_replace(&between, acquiring, two, strlen(two));
     ilk_lock_acquire(lock, 0, NULL);
@@ -480,12 +466,11 @@ static void answer_too_many_ends_the_connection(void **state)
     ilk_client_free(other);
 }
 
-static void nonsense_about_a_release_frees_the_handle(void **state)
+TEST(nonsense_about_a_release_frees_the_handle)
 {
     ilk_lock *lock = open_lock(client, "free");
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i += 4) {
         acquire_at_last(lock);
         proxy_replace(&between, releasing, nonsense[i], strlen(nonsense[i]));
@@ -495,31 +480,4 @@ static void nonsense_about_a_release_frees_the_handle(void **state)
         assert_status(ILK_ENOTOWNER, ilk_lock_release(lock, &err));
     }
     ilk_lock_free(lock);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, come, go)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(acquire_cut_at_every_byte_holds_under_its_token),
-        TEST(release_cut_at_every_byte_has_released),
-        TEST(extend_cut_at_every_byte_has_extended),
-        TEST(release_cut_past_the_lease_is_unknown),
-        TEST(release_repeated_touches_nobody_s_lock),
-        TEST(waiter_keeps_its_place_when_the_reply_is_cut),
-        TEST(commands_that_never_arrive_are_sent_again),
-        TEST(an_extend_without_a_reply_leaves_no_lease_that_is_over),
-        TEST(many_names_whose_lease_ends_on_the_way_are_taken_again),
-        TEST(many_names_whose_lease_is_over_are_taken_again),
-        TEST(grant_that_comes_too_late_is_taken_back),
-        TEST(reply_that_comes_after_its_lease_is_no_hold),
-        TEST(an_interrupt_during_a_round_trip_ends_the_wait),
-        TEST(nonsense_is_no_grant),
-        TEST(grant_of_a_lease_that_cannot_be_is_no_hold),
-        TEST(answer_too_many_ends_the_connection),
-        TEST(nonsense_about_a_release_frees_the_handle),
-    };
-
-    return cmocka_run_group_tests(tests, setup, proxy_teardown);
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 #define SECRET "hush-7f3a"
 
 /*
@@ -84,11 +86,10 @@ static void assert_refused(const char *url, const char *text)
     ilk_client_free(client);
 }
 
-static void no_password_or_a_wrong_one(void **state)
+TEST(no_password_or_a_wrong_one)
 {
     char url[256];
 
-    (void)state;
     fixture_command(&fx, "CONFIG SET requirepass right-" SECRET);
     assert_refused(fx.tcp_url, "NOAUTH");
     assert_refused(fx.unix_url, "NOAUTH");
@@ -121,7 +122,7 @@ static void fail_with_passwords(const char *path)
     _exit(1);
 }
 
-static void password_is_in_no_log(void **state)
+TEST(password_is_in_no_log)
 {
     static char text[65536];
     char url[256], path[160];
@@ -129,7 +130,6 @@ static void password_is_in_no_log(void **state)
     ssize_t len;
     pid_t pid;
 
-    (void)state;
     make_user(url, "~* &other:* " RIGHTS);
     fixture_command(&fx, "SET held somebody");
     snprintf(path, sizeof path, "%s/client.log", fx.dir);
@@ -149,14 +149,13 @@ static void password_is_in_no_log(void **state)
 
 /* ---- rights ------------------------------------------------------------- */
 
-static void missing_command_is_named(void **state)
+TEST(missing_command_is_named)
 {
     ilk_client *client;
     ilk_error err = {0};
     ilk_lock *lock;
     char url[256];
 
-    (void)state;
     make_user(url, "~* &* " RIGHTS "-evalsha");
     client = open_client_at(url);
     lock = open_lock(client, "command");
@@ -173,14 +172,13 @@ static void missing_command_is_named(void **state)
     ilk_client_free(client);
 }
 
-static void missing_key_pattern_is_told(void **state)
+TEST(missing_key_pattern_is_told)
 {
     ilk_client *client;
     ilk_lock *allowed, *other;
     ilk_error err = {0};
     char url[256];
 
-    (void)state;
     make_user(url, "~job:* ~ilk:*{job:* &ilk:inbox:* " RIGHTS);
     client = open_client_at(url);
     allowed = open_lock(client, "job:1");
@@ -196,7 +194,7 @@ static void missing_key_pattern_is_told(void **state)
 }
 
 /* Trying needs no inbox; waiting says at once what is missing. */
-static void wait_without_the_inbox_channel_names_it(void **state)
+TEST(wait_without_the_inbox_channel_names_it)
 {
     ilk_client *client, *holder = open_client();
     ilk_lock *held = open_lock(holder, "inbox"), *lock;
@@ -204,7 +202,6 @@ static void wait_without_the_inbox_channel_names_it(void **state)
     int64_t began;
     char url[256];
 
-    (void)state;
     make_user(url, "~* &other:* " RIGHTS);
     client = open_client_at(url);
     lock = open_lock(client, "inbox");
@@ -227,7 +224,7 @@ static void wait_without_the_inbox_channel_names_it(void **state)
 }
 
 /* Who may not wake the next still releases, and hears what is missing. */
-static void release_without_publish_frees_the_lock(void **state)
+TEST(release_without_publish_frees_the_lock)
 {
     ilk_client *client, *other = open_client();
     ilk_lock *lock, *waits = open_lock(other, "wake");
@@ -235,7 +232,6 @@ static void release_without_publish_frees_the_lock(void **state)
     char url[256];
     taker t;
 
-    (void)state;
     make_user(url, "~* &ilk:inbox:* " RIGHTS "-publish");
     client = open_client_at(url);
     lock = open_lock(client, "wake");
@@ -328,12 +324,11 @@ static void use_the_rest(ilk_client *client)
     ilk_value_free(value);
 }
 
-static void smallest_set_of_rights_is_enough(void **state)
+TEST(smallest_set_of_rights_is_enough)
 {
     ilk_client *client;
     char url[256];
 
-    (void)state;
     make_user(url, "~job:* ~ilk:* &ilk:inbox:* " RIGHTS);
     client = open_client_at(url);
     use_lock(client);
@@ -347,19 +342,4 @@ static void smallest_set_of_rights_is_enough(void **state)
     use_lock(client); /* needs no more than this */
     use_readers(client);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(password_is_in_no_log),
-        cmocka_unit_test(no_password_or_a_wrong_one),
-        cmocka_unit_test(missing_command_is_named),
-        cmocka_unit_test(missing_key_pattern_is_told),
-        cmocka_unit_test(wait_without_the_inbox_channel_names_it),
-        cmocka_unit_test(release_without_publish_frees_the_lock),
-        cmocka_unit_test(smallest_set_of_rights_is_enough),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 /* With patience of so many ms for connecting and for replies. */
 static ilk_client *open_lazy(const char *url, int64_t patience_ms)
 {
@@ -48,12 +50,11 @@ static void assert_nobody_at(const char *url, const char *address)
     ilk_client_free(client);
 }
 
-static void no_server_is_told_in_time_with_its_address(void **state)
+TEST(no_server_is_told_in_time_with_its_address)
 {
     char url[128], address[64];
     peer p;
 
-    (void)state;
     assert_int_equal(0, peer_open(&p));
     snprintf(address, sizeof address, "127.0.0.1:%d", p.port);
     snprintf(url, sizeof url, "redis://%s", address);
@@ -62,7 +63,7 @@ static void no_server_is_told_in_time_with_its_address(void **state)
     assert_nobody_at("unix:///nowhere/ilk.socket", "/nowhere/ilk.socket");
 }
 
-static void server_that_hangs_after_accept_is_left_in_time(void **state)
+TEST(server_that_hangs_after_accept_is_left_in_time)
 {
     ilk_client *client;
     ilk_error err = {0};
@@ -71,7 +72,6 @@ static void server_that_hangs_after_accept_is_left_in_time(void **state)
     char url[64];
     peer p;
 
-    (void)state;
     assert_int_equal(0, peer_open(&p));
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", p.port);
     client = open_lazy(url, 900);
@@ -88,7 +88,7 @@ static void server_that_hangs_after_accept_is_left_in_time(void **state)
     peer_close(&p);
 }
 
-static void server_that_hangs_after_the_login_is_left_in_time(void **state)
+TEST(server_that_hangs_after_the_login_is_left_in_time)
 {
     static const char *const says[] = {"%1\r\n+proto\r\n:3\r\n", NULL};
     ilk_client *client;
@@ -98,7 +98,6 @@ static void server_that_hangs_after_the_login_is_left_in_time(void **state)
     char url[64];
     peer p;
 
-    (void)state;
     assert_int_equal(0, peer_open(&p));
     assert_int_equal(0, peer_serve(&p, says));
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", p.port);
@@ -118,14 +117,13 @@ static void server_that_hangs_after_the_login_is_left_in_time(void **state)
 
 /* ---- frozen ------------------------------------------------------------- */
 
-static void frozen_server_costs_no_deadline_and_leaves_nothing(void **state)
+TEST(frozen_server_costs_no_deadline_and_leaves_nothing)
 {
     static const int64_t timeouts[] = {0, 500, 700};
     ilk_client *client = open_lazy(fx.unix_url, 600);
     ilk_lock *lock = open_lock(client, "ghost");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_ping(client, -1, &err));
     for (int i = 0; i < 3; i++) {
         int64_t began, limit = timeouts[i];
@@ -148,15 +146,13 @@ static void frozen_server_costs_no_deadline_and_leaves_nothing(void **state)
     ilk_client_free(client);
 }
 
-static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue(
-    void **state)
+TEST(wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue)
 {
     ilk_client *client = open_lazy(fx.unix_url, 300);
     ilk_lock *a = open_lock(client, "ice"), *b = open_lock(client, "ice");
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, 3500);
     await_waiters("ice", 1);
@@ -171,7 +167,7 @@ static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue(
     ilk_client_free(client);
 }
 
-static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
+TEST(holder_on_a_frozen_server_knows_when_it_ends)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "cold", 1500, 0);
@@ -180,7 +176,6 @@ static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
     struct pollfd news = {.events = POLLIN};
     int64_t left;
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_notification_fd(client, &news.fd, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_sleep_ms(700);
@@ -256,12 +251,11 @@ static void disperse(crowd *c)
         ilk_client_free(c->clients[i]);
 }
 
-static void waiters_outlast_a_server_that_is_killed_and_restarted(void **state)
+TEST(waiters_outlast_a_server_that_is_killed_and_restarted)
 {
     ilk_error err = {0};
     crowd c;
 
-    (void)state;
     gather(&c, "killed");
     assert_int_equal(0, fixture_kill(&fx));
     assert_int_equal(0, fixture_restart(&fx));
@@ -278,7 +272,7 @@ static void *detach(void *context)
 }
 
 /* A detach waits for the renewal in flight, which the close leaves without an end. */
-static void a_detach_on_a_frozen_server_ends_with_its_client(void **state)
+TEST(a_detach_on_a_frozen_server_ends_with_its_client)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "detach", 6000, 0);
@@ -286,7 +280,6 @@ static void a_detach_on_a_frozen_server_ends_with_its_client(void **state)
     pthread_t thread;
     void *status;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     assert_int_equal(0, fixture_pause(&fx));
     fixture_sleep_ms(2300); /* the renewal is due after 2000 */
@@ -300,12 +293,11 @@ static void a_detach_on_a_frozen_server_ends_with_its_client(void **state)
     ilk_client_free(client);
 }
 
-static void waiters_outlast_a_flush(void **state)
+TEST(waiters_outlast_a_flush)
 {
     ilk_error err = {0};
     crowd c;
 
-    (void)state;
     gather(&c, "flushed");
     fixture_command(&fx, "FLUSHALL");
     serve_all(&c);
@@ -313,12 +305,11 @@ static void waiters_outlast_a_flush(void **state)
     disperse(&c);
 }
 
-static void waiters_outlast_the_loss_of_the_waiting_list(void **state)
+TEST(waiters_outlast_the_loss_of_the_waiting_list)
 {
     ilk_error err = {0};
     crowd c;
 
-    (void)state;
     gather(&c, "list");
     fixture_command(&fx, "DEL ilk:lock:wait:{list} ilk:lock:live:{list}");
     await_waiters("list", CROWD); /* they are back by themselves */
@@ -339,15 +330,15 @@ static void assert_outlast_loss_of(const char *type)
     disperse(&c);
 }
 
-static void waiters_outlast_the_loss_of_their_connections(void **state)
+TEST(waiters_outlast_the_loss_of_their_connections)
 {
-    (void)state; /* the inbox, then the others */
+    /* the inbox, then the others */
     assert_outlast_loss_of("pubsub");
     assert_outlast_loss_of("normal");
 }
 
 /* Its last words on a connection that is dead already go another way. */
-static void wait_that_ends_on_a_dead_connection_leaves_the_queue(void **state)
+TEST(wait_that_ends_on_a_dead_connection_leaves_the_queue)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock *a = open_lock(other, "w"), *b = open_lock(client, "w");
@@ -355,7 +346,6 @@ static void wait_that_ends_on_a_dead_connection_leaves_the_queue(void **state)
     ilk_error err = {0};
     taker t, u;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, 3500);
     start_taker(&u, stays, -1); /* keeps the client alive in the wait queue */
@@ -373,7 +363,7 @@ static void wait_that_ends_on_a_dead_connection_leaves_the_queue(void **state)
     ilk_client_free(other);
 }
 
-static void many_that_end_on_a_dead_connection_are_given_back(void **state)
+TEST(many_that_end_on_a_dead_connection_are_given_back)
 {
     const void *names[] = {"many:a", "many:b"};
     const size_t lens[] = {6, 6};
@@ -383,7 +373,6 @@ static void many_that_end_on_a_dead_connection_are_given_back(void **state)
     ilk_error err = {0};
     many_taker t;
 
-    (void)state;
     assert_status(
         ILK_OK, ilk_lock_many_open(&many, client, names, lens, 2, NULL, &err));
     assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
@@ -398,26 +387,4 @@ static void many_that_end_on_a_dead_connection_are_given_back(void **state)
     ilk_lock_many_free(many);
     ilk_client_free(client);
     ilk_client_free(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_server_is_told_in_time_with_its_address),
-        cmocka_unit_test(server_that_hangs_after_accept_is_left_in_time),
-        cmocka_unit_test(server_that_hangs_after_the_login_is_left_in_time),
-        cmocka_unit_test(frozen_server_costs_no_deadline_and_leaves_nothing),
-        cmocka_unit_test(
-            wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue),
-        cmocka_unit_test(holder_on_a_frozen_server_knows_when_it_ends),
-        cmocka_unit_test(waiters_outlast_a_server_that_is_killed_and_restarted),
-        cmocka_unit_test(a_detach_on_a_frozen_server_ends_with_its_client),
-        cmocka_unit_test(waiters_outlast_a_flush),
-        cmocka_unit_test(waiters_outlast_the_loss_of_the_waiting_list),
-        cmocka_unit_test(waiters_outlast_the_loss_of_their_connections),
-        cmocka_unit_test(wait_that_ends_on_a_dead_connection_leaves_the_queue),
-        cmocka_unit_test(many_that_end_on_a_dead_connection_are_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

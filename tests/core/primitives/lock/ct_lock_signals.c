@@ -17,15 +17,16 @@ static void on_signal(int number)
     atomic_fetch_add(&drops, 1);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
 
-    (void)state;
     sigaction(SIGALRM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
     return fixture_start(&fx, NULL);
 }
+
+AROUND_ALL(setup, server_teardown);
 
 static void rain(int period_us)
 {
@@ -80,13 +81,12 @@ static void *walk(void *arg)
     return NULL;
 }
 
-static void rain_of_signals_stops_nobody(void **state)
+TEST(rain_of_signals_stops_nobody)
 {
     ilk_client *clients[] = {open_client(), open_client()};
     walker walkers[4];
     int inside = 0, shared = 0, interrupted = 0;
 
-    (void)state;
     rain(1000);
     for (int i = 0; i < 4; i++) {
         walkers[i] = (walker){.client = clients[i % 2],
@@ -130,7 +130,7 @@ static void *queue_up(void *arg)
     return NULL;
 }
 
-static void order_holds_in_the_rain(void **state)
+TEST(order_holds_in_the_rain)
 {
     ilk_client *client = open_client();
     ilk_lock *holder = open_lock(client, "queue");
@@ -138,7 +138,6 @@ static void order_holds_in_the_rain(void **state)
     ilk_error err = {0};
     int turn = 0;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
     rain(1000);
     for (int i = 0; i < 8; i++) {
@@ -163,7 +162,7 @@ static void order_holds_in_the_rain(void **state)
     ilk_client_free(client);
 }
 
-static void deadline_holds_in_the_rain(void **state)
+TEST(deadline_holds_in_the_rain)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "until"), *b = open_lock(client, "until");
@@ -171,7 +170,6 @@ static void deadline_holds_in_the_rain(void **state)
     int64_t began, until;
     ilk_status st;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     rain(1000);
     began = fixture_now_ms();
@@ -209,13 +207,12 @@ static void suspend_one(const char *name, ilk_lock *holder, ilk_lock *suspended)
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:lock:wait:{%s}", name));
 }
 
-static void suspended_wait_that_nobody_resumes_leaves_the_queue(void **state)
+TEST(suspended_wait_that_nobody_resumes_leaves_the_queue)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "left"), *b = open_lock(client, "left");
     int64_t suspended_at;
 
-    (void)state;
     suspend_one("left", a, b);
     suspended_at = fixture_now_ms();
     await_waiters("left", 0);
@@ -225,7 +222,7 @@ static void suspended_wait_that_nobody_resumes_leaves_the_queue(void **state)
     ilk_client_free(client);
 }
 
-static void grant_to_a_suspended_wait_ages_out(void **state)
+TEST(grant_to_a_suspended_wait_ages_out)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock *a = open_lock(client, "aged"), *next = open_lock(other, "aged");
@@ -234,7 +231,6 @@ static void grant_to_a_suspended_wait_ages_out(void **state)
     int64_t fence;
     taker t;
 
-    (void)state;
     suspend_one("aged", a, b);
     start_taker(&t, next, -1);
     await_waiters("aged", 2);
@@ -253,14 +249,13 @@ static void grant_to_a_suspended_wait_ages_out(void **state)
     ilk_client_free(other);
 }
 
-static void another_request_ends_a_suspended_wait(void **state)
+TEST(another_request_ends_a_suspended_wait)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "verb"), *b = open_lock(client, "verb");
     ilk_error err = {0};
     int64_t at;
 
-    (void)state;
     suspend_one("verb", a, b);
     at = fixture_now_ms();
     assert_status(ILK_ENOTOWNER, ilk_lock_release(b, &err));
@@ -276,14 +271,13 @@ static void another_request_ends_a_suspended_wait(void **state)
     ilk_client_free(client);
 }
 
-static void suspended_wait_taken_up_for_one_look_is_busy(void **state)
+TEST(suspended_wait_taken_up_for_one_look_is_busy)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "look"), *b = open_lock(client, "look");
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     suspend_one("look", a, b);
     began = fixture_now_ms();
     assert_status(ILK_EBUSY, ilk_lock_acquire(b, 0, &err));
@@ -300,7 +294,7 @@ static void suspended_wait_taken_up_for_one_look_is_busy(void **state)
 }
 
 /* signal() of the C library installs handlers so. */
-static void a_handler_with_restart_ends_a_wait_without_a_deadline(void **state)
+TEST(a_handler_with_restart_ends_a_wait_without_a_deadline)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     struct sigaction before;
@@ -310,7 +304,6 @@ static void a_handler_with_restart_ends_a_wait_without_a_deadline(void **state)
     ilk_error err = {0};
     taker t;
 
-    (void)state;
     sigaction(SIGUSR1, &action, &before);
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, -1);
@@ -338,7 +331,7 @@ static rlim_t limit_descriptors(rlim_t most)
     return before;
 }
 
-static void no_descriptors_left(void **state)
+TEST(no_descriptors_left)
 {
     ilk_client *client = open_client(), *none = NULL;
     ilk_lock *a = open_lock_with(client, "fds", 0, ILK_LOCK_NO_RENEW);
@@ -348,7 +341,6 @@ static void no_descriptors_left(void **state)
     rlim_t before;
     int64_t began;
 
-    (void)state;
     close(next);
     before = limit_descriptors((rlim_t)next);
     assert_status(ILK_ESYSTEM, ilk_client_open(&none, fx.unix_url, NULL, &err));
@@ -365,21 +357,4 @@ static void no_descriptors_left(void **state)
     ilk_lock_free(a);
     ilk_lock_free(b);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rain_of_signals_stops_nobody),
-        cmocka_unit_test(order_holds_in_the_rain),
-        cmocka_unit_test(deadline_holds_in_the_rain),
-        cmocka_unit_test(suspended_wait_that_nobody_resumes_leaves_the_queue),
-        cmocka_unit_test(grant_to_a_suspended_wait_ages_out),
-        cmocka_unit_test(another_request_ends_a_suspended_wait),
-        cmocka_unit_test(suspended_wait_taken_up_for_one_look_is_busy),
-        cmocka_unit_test(a_handler_with_restart_ends_a_wait_without_a_deadline),
-        cmocka_unit_test(no_descriptors_left),
-    };
-
-    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

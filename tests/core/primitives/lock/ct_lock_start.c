@@ -7,13 +7,14 @@
 
 #include <string.h>
 
-static void the_handle_shows_what_the_operation_did(void **state)
+AROUND_ALL(client_setup, client_teardown);
+
+TEST(the_handle_shows_what_the_operation_did)
 {
     ilk_lock *lock = open_lock(client, "orders");
     ilk_error err = {0};
     ilk_op *op = start_acquire(lock, 0);
 
-    (void)state;
     assert_int_equal(ILK_EAGAIN, ilk_op_status(op, &err));
     assert_true(ilk_op_id(op) > 0);
     assert_ends(ILK_OK, client, op);
@@ -30,15 +31,13 @@ static void the_handle_shows_what_the_operation_did(void **state)
 }
 
 /* The loop's connection is still being opened when the operation is freed. */
-static void a_release_that_is_dropped_before_it_is_sent_is_done_all_the_same(
-    void **state)
+TEST(a_release_that_is_dropped_before_it_is_sent_is_done_all_the_same)
 {
     ilk_client *own = open_client();
     ilk_lock *lock = open_lock_with(own, "dropped", 60000, 0);
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     assert_status(ILK_OK, ilk_lock_release_start(&op, lock, &err));
     ilk_op_free(op);
@@ -48,26 +47,24 @@ static void a_release_that_is_dropped_before_it_is_sent_is_done_all_the_same(
     ilk_client_free(own);
 }
 
-static void the_ttl_is_this_acquires_only(void **state)
+TEST(the_ttl_is_this_acquires_only)
 {
     ilk_lock *lock = open_lock_with(client, "short", 0, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire_start(&op, lock, -1, 7000, &err));
     assert_ends(ILK_OK, client, op);
     assert_in_range(fixture_int(&fx, "PTTL short"), 5000, 7000);
     ilk_lock_free(lock);
 }
 
-static void an_extend_finds_the_lock_lost(void **state)
+TEST(an_extend_finds_the_lock_lost)
 {
     ilk_lock *lock = open_lock(client, "orders");
     ilk_error err = {0};
     ilk_op *op = start_acquire(lock, -1);
 
-    (void)state;
     assert_ends(ILK_OK, client, op);
     assert_status(ILK_OK, ilk_lock_extend_start(&op, lock, 90000, &err));
     assert_ends(ILK_OK, client, op);
@@ -86,7 +83,7 @@ static void an_extend_finds_the_lock_lost(void **state)
 }
 
 /* With its descriptor in use, the keeper tells of leases that run out. */
-static void check_asks_when_the_lease_may_be_over(void **state)
+TEST(check_asks_when_the_lease_may_be_over)
 {
     ilk_client *quiet = open_client();
     ilk_lock *lock = open_lock_with(quiet, "asked", 1000, ILK_LOCK_NO_RENEW);
@@ -94,7 +91,6 @@ static void check_asks_when_the_lease_may_be_over(void **state)
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "PEXPIRE asked 60000");
     fixture_sleep_ms(1010);
@@ -111,7 +107,7 @@ static void check_asks_when_the_lease_may_be_over(void **state)
     ilk_client_free(quiet);
 }
 
-static void adopt_copies_the_token(void **state)
+TEST(adopt_copies_the_token)
 {
     ilk_lock *donor = open_lock(client, "orders");
     ilk_lock *heir = open_lock(client, "orders");
@@ -119,7 +115,6 @@ static void adopt_copies_the_token(void **state)
     char token[64];
     ilk_op *op = start_acquire(donor, 0);
 
-    (void)state;
     assert_ends(ILK_OK, client, op);
     strcpy(token, ilk_lock_token(donor));
     assert_status(ILK_OK, ilk_lock_detach(donor, &err));
@@ -133,13 +128,12 @@ static void adopt_copies_the_token(void **state)
     ilk_lock_free(heir);
 }
 
-static void break_under_another_token_is_refused(void **state)
+TEST(break_under_another_token_is_refused)
 {
     ilk_lock *held = hold_elsewhere("broken");
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_break_start(&op, client, "broken", 6, "else",
                                                4, &err));
     assert_ends(ILK_ENOTOWNER, client, op);
@@ -148,14 +142,13 @@ static void break_under_another_token_is_refused(void **state)
     free_elsewhere(held);
 }
 
-static void break_finds_redissons_owner(void **state)
+TEST(break_finds_redissons_owner)
 {
     ilk_lock_opts opts;
     ilk_lock *held = NULL;
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     ilk_lock_opts_init(&opts, sizeof opts);
     opts.layout = ILK_LAYOUT_REDISSON;
     assert_status(ILK_OK, ilk_lock_open(&held, client, "rb", 2, &opts, &err));
@@ -168,7 +161,7 @@ static void break_finds_redissons_owner(void **state)
     ilk_lock_free(held);
 }
 
-static void inspect_leaves_a_finding_in_the_operation(void **state)
+TEST(inspect_leaves_a_finding_in_the_operation)
 {
     ilk_lock *held = hold_elsewhere("seen");
     char name[] = "seen";
@@ -176,7 +169,6 @@ static void inspect_leaves_a_finding_in_the_operation(void **state)
     const ilk_info *info;
     ilk_op *op, *ping;
 
-    (void)state;
     assert_status(ILK_OK, ilk_inspect_start(&op, client, name, 4, &err));
     memset(name, 'x', 4);
     assert_null(ilk_op_info(op)); /* too early */
@@ -200,13 +192,12 @@ static void inspect_leaves_a_finding_in_the_operation(void **state)
     free_elsewhere(held);
 }
 
-static void two_operations_on_one_handle_are_refused(void **state)
+TEST(two_operations_on_one_handle_are_refused)
 {
     ilk_lock *held = hold_elsewhere("single"), *lock;
     ilk_error err = {0};
     ilk_op *op, *second = (ilk_op *)held;
 
-    (void)state;
     lock = open_lock(client, "single");
     op = start_acquire(lock, -1);
     await_lock_queue("single", "1");
@@ -225,23 +216,4 @@ static void two_operations_on_one_handle_are_refused(void **state)
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
     ilk_lock_free(lock);
     free_elsewhere(held);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_handle_shows_what_the_operation_did),
-        cmocka_unit_test(
-            a_release_that_is_dropped_before_it_is_sent_is_done_all_the_same),
-        cmocka_unit_test(the_ttl_is_this_acquires_only),
-        cmocka_unit_test(an_extend_finds_the_lock_lost),
-        cmocka_unit_test(check_asks_when_the_lease_may_be_over),
-        cmocka_unit_test(adopt_copies_the_token),
-        cmocka_unit_test(break_under_another_token_is_refused),
-        cmocka_unit_test(break_finds_redissons_owner),
-        cmocka_unit_test(inspect_leaves_a_finding_in_the_operation),
-        cmocka_unit_test(two_operations_on_one_handle_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

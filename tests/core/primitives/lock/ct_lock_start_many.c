@@ -88,11 +88,10 @@ static int64_t connections(void)
     return stats.connections;
 }
 
-static void ten_thousand_acquires_are_in_flight_at_once(void **state)
+TEST(ten_thousand_acquires_are_in_flight_at_once)
 {
     ilk_error err = {0};
 
-    (void)state;
     start_each("n", ALL);
     for (int i = 0; i < ALL; i++) /* nobody has looked for answers yet */
         assert_int_equal(ILK_EAGAIN, ilk_op_status(ops[i], NULL));
@@ -113,9 +112,8 @@ static void ten_thousand_acquires_are_in_flight_at_once(void **state)
     }
 }
 
-static void much_is_sent_before_the_next_turn(void **state)
+TEST(much_is_sent_before_the_next_turn)
 {
-    (void)state;
     start_each("m", MUCH);
     assert_int_equal(0, fixture_await(&fx, "1", (int)patience(TOLD_MS),
                                       "EXISTS m%d", MUCH / 2));
@@ -124,9 +122,8 @@ static void much_is_sent_before_the_next_turn(void **state)
     free_locks(MUCH);
 }
 
-static void ten_thousand_are_freed_while_under_way(void **state)
+TEST(ten_thousand_are_freed_while_under_way)
 {
-    (void)state;
     start_each("f", ALL);
     for (int i = 0; i < ALL; i++)
         ilk_op_free(ops[i]);
@@ -135,12 +132,11 @@ static void ten_thousand_are_freed_while_under_way(void **state)
         turn_until(client, "0", "EXISTS f%d", i);
 }
 
-static void a_queue_of_a_thousand_is_cancelled(void **state)
+TEST(a_queue_of_a_thousand_is_cancelled)
 {
     ilk_lock *held = hold_elsewhere("line");
     ilk_error err = {0};
 
-    (void)state;
     start_queue(client, "line", QUEUED);
     await_lock_queue("line", "1000");
     for (int i = 0; i < QUEUED; i++)
@@ -155,14 +151,13 @@ static void a_queue_of_a_thousand_is_cancelled(void **state)
 }
 
 /* What is told does not fit into the socket, and nobody reads there. */
-static void a_queue_is_cancelled_while_the_server_stands(void **state)
+TEST(a_queue_is_cancelled_while_the_server_stands)
 {
     ilk_lock *held = hold_elsewhere("stands");
     ilk_client_opts opts;
     ilk_client *own;
     ilk_error err = {0};
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = patience(500);
     assert_status(ILK_OK, ilk_client_open(&own, fx.unix_url, &opts, &err));
@@ -181,14 +176,13 @@ static void a_queue_is_cancelled_while_the_server_stands(void **state)
     ilk_client_free(own);
 }
 
-static void a_queue_of_a_thousand_is_served(void **state)
+TEST(a_queue_of_a_thousand_is_served)
 {
     ilk_lock *held = hold_elsewhere("served");
     ilk_error err = {0};
     int64_t fence = ilk_lock_fence(held);
     ilk_op *release;
 
-    (void)state;
     start_queue(client, "served", QUEUED);
     await_lock_queue("served", "1000");
     assert_status(ILK_OK, ilk_lock_release(held, &err));
@@ -205,12 +199,12 @@ static void a_queue_of_a_thousand_is_served(void **state)
 }
 
 /* A busy machine takes its time for the last reply of thousands. */
-static int patient_setup(void **state)
+static int patient_setup(void)
 {
     ilk_client_opts opts;
     ilk_error err = {0};
 
-    if (server_setup(state) != 0)
+    if (server_setup() != 0)
         return -1;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = patience(5000);
@@ -218,16 +212,4 @@ static int patient_setup(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_thousand_acquires_are_in_flight_at_once),
-        cmocka_unit_test(much_is_sent_before_the_next_turn),
-        cmocka_unit_test(ten_thousand_are_freed_while_under_way),
-        cmocka_unit_test(a_queue_of_a_thousand_is_cancelled),
-        cmocka_unit_test(a_queue_is_cancelled_while_the_server_stands),
-        cmocka_unit_test(a_queue_of_a_thousand_is_served),
-    };
-
-    return cmocka_run_group_tests(tests, patient_setup, client_teardown);
-}
+AROUND_ALL(patient_setup, client_teardown);

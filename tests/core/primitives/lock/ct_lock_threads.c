@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_client_stats stats_of(ilk_client *client)
 {
     ilk_client_stats stats = {.size = sizeof stats};
@@ -48,12 +50,11 @@ static void clear_scene(scene *s)
 
 /* ---- in each other's way ------------------------------------------------ */
 
-static void second_thread_on_a_handle_is_told(void **state)
+TEST(second_thread_on_a_handle_is_told)
 {
     ilk_error err = {0};
     scene s;
 
-    (void)state;
     set_scene(&s, "shared");
     assert_status(ILK_EHELD, ilk_lock_acquire(s.lock, -1, &err));
     assert_string_equal("the handle is in use by another thread or task",
@@ -67,13 +68,12 @@ static void second_thread_on_a_handle_is_told(void **state)
     clear_scene(&s);
 }
 
-static void closing_the_client_ends_its_waits_at_once(void **state)
+TEST(closing_the_client_ends_its_waits_at_once)
 {
     ilk_error err = {0};
     int64_t closed_at;
     scene s;
 
-    (void)state;
     set_scene(&s, "closed");
     closed_at = fixture_now_ms();
     assert_status(ILK_OK, ilk_client_close(s.client, &err));
@@ -93,11 +93,10 @@ static void *close_client(void *client)
     return ilk_client_close(client, NULL) ? client : NULL;
 }
 
-static void closing_the_client_under_calls_ends_them(void **state)
+TEST(closing_the_client_under_calls_ends_them)
 {
     pthread_t closer;
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         ilk_client *client = open_client();
         ilk_lock *lock = open_lock(client, "under");
@@ -126,7 +125,7 @@ static void interrupt_client(ilk_client *client, const taker *t)
     }
 }
 
-static void interrupted_wait_keeps_its_place(void **state)
+TEST(interrupted_wait_keeps_its_place)
 {
     ilk_error err = {0};
     ilk_lock *second;
@@ -134,7 +133,6 @@ static void interrupted_wait_keeps_its_place(void **state)
     taker later;
     scene s;
 
-    (void)state;
     set_scene(&s, "place");
     second = open_lock(s.other, "place");
     start_taker(&later, second, -1);
@@ -159,13 +157,12 @@ static void interrupted_wait_keeps_its_place(void **state)
     clear_scene(&s);
 }
 
-static void interrupt_of_a_client_that_does_not_wait_is_no_trap(void **state)
+TEST(interrupt_of_a_client_that_does_not_wait_is_no_trap)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "calm"), *b = open_lock(client, "calm");
     ilk_error err = {0};
 
-    (void)state;
     ilk_client_interrupt(NULL);
     ilk_client_interrupt(client);
     assert_status(ILK_OK, ilk_lock_acquire(a, patience(1000), &err));
@@ -175,13 +172,12 @@ static void interrupt_of_a_client_that_does_not_wait_is_no_trap(void **state)
     ilk_client_free(client);
 }
 
-static void cancelled_wait_leaves_the_queue(void **state)
+TEST(cancelled_wait_leaves_the_queue)
 {
     ilk_error err = {0};
     int64_t at;
     scene s;
 
-    (void)state;
     set_scene(&s, "cancel");
     at = fixture_now_ms();
     assert_status(ILK_OK, ilk_lock_cancel(s.lock, &err));
@@ -203,13 +199,12 @@ static void *cancel_wait(void *arg)
 }
 
 /* The keeper also ends suspended waits, but not before 6 s. */
-static void cancel_and_request_may_both_end_a_suspended_wait(void **state)
+TEST(cancel_and_request_may_both_end_a_suspended_wait)
 {
     ilk_error err = {0};
     pthread_t canceller;
     scene s;
 
-    (void)state;
     set_scene(&s, "both");
     for (int i = 0; i < 20; i++) {
         interrupt_client(s.client, &s.t);
@@ -227,7 +222,7 @@ static void cancel_and_request_may_both_end_a_suspended_wait(void **state)
     clear_scene(&s);
 }
 
-static void cancelled_grant_goes_to_the_next(void **state)
+TEST(cancelled_grant_goes_to_the_next)
 {
     ilk_error err = {0};
     int64_t at;
@@ -235,7 +230,6 @@ static void cancelled_grant_goes_to_the_next(void **state)
     ilk_lock *lock;
     scene s;
 
-    (void)state;
     set_scene(&s, "passed");
     ilk_client_interrupt(s.client); /* suspended: nobody takes the grant */
     assert_took(ILK_EINTR, &s.t);
@@ -253,13 +247,12 @@ static void cancelled_grant_goes_to_the_next(void **state)
     clear_scene(&s);
 }
 
-static void client_may_be_freed_before_its_handles(void **state)
+TEST(client_may_be_freed_before_its_handles)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "order:a"), *b = open_lock(client, "o:b");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     ilk_client_free(client);
     assert_status(ILK_OK, ilk_lock_release(a, &err));
@@ -311,14 +304,13 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void threads_of_one_client_exclude_each_other(void **state)
+TEST(threads_of_one_client_exclude_each_other)
 {
     const int rounds = NAMES * OFTEN(50);
     ilk_client *client = open_client();
     counter counters[NAMES] = {{0, 0}};
     worker workers[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         workers[i] =
             (worker){.client = client, .counters = counters, .rounds = rounds};
@@ -373,7 +365,7 @@ static int64_t cpu_ms(void)
            + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 }
 
-static void thousand_waiters_share_three_connections(void **state)
+TEST(thousand_waiters_share_three_connections)
 {
     static sleeper sleepers[WAITERS];
     ilk_client *client = open_client();
@@ -383,7 +375,6 @@ static void thousand_waiters_share_three_connections(void **state)
     int64_t cpu;
     int turn = 0;
 
-    (void)state;
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 128 * 1024);
     assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
@@ -410,23 +401,4 @@ static void thousand_waiters_share_three_connections(void **state)
     pthread_attr_destroy(&small);
     ilk_lock_free(holder);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(second_thread_on_a_handle_is_told),
-        cmocka_unit_test(closing_the_client_ends_its_waits_at_once),
-        cmocka_unit_test(closing_the_client_under_calls_ends_them),
-        cmocka_unit_test(interrupted_wait_keeps_its_place),
-        cmocka_unit_test(interrupt_of_a_client_that_does_not_wait_is_no_trap),
-        cmocka_unit_test(cancelled_wait_leaves_the_queue),
-        cmocka_unit_test(cancel_and_request_may_both_end_a_suspended_wait),
-        cmocka_unit_test(cancelled_grant_goes_to_the_next),
-        cmocka_unit_test(client_may_be_freed_before_its_handles),
-        cmocka_unit_test(threads_of_one_client_exclude_each_other),
-        cmocka_unit_test(thousand_waiters_share_three_connections),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

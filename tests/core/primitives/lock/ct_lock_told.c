@@ -4,6 +4,8 @@
 #include "proxy_case.h"
 #include "redis/script.h"
 
+AROUND_ALL(proxy_setup, proxy_teardown);
+
 enum { SLOW_MS = 600 };
 
 static ilk_client *client; /* behind it */
@@ -12,12 +14,11 @@ static ilk_client *client; /* behind it */
 static const char told[] = "$4\r\nEVAL\r\n";
 
 /* The server knows the scripts before a test begins. */
-static int come(void **state)
+static int come(void)
 {
     ilk_error err = {0};
     ilk_lock *lock;
 
-    (void)state;
     client = open_client_at(between.url);
     lock = open_lock_with(client, "warm", 30000, ILK_LOCK_NO_RENEW);
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
@@ -26,12 +27,13 @@ static int come(void **state)
     return 0;
 }
 
-static int go(void **state)
+static int go(void)
 {
-    (void)state;
     ilk_client_free(client);
     return 0;
 }
+
+AROUND_EACH(come, go);
 
 static void await_struck(void)
 {
@@ -62,27 +64,13 @@ static void what_was_told_in_vain_is_asked_by_the_keeper(uint32_t flags,
     ilk_lock_free(lock);
 }
 
-static void a_lock_that_is_renewed(void **state)
+TEST(a_lock_that_is_renewed)
 {
-    (void)state;
     what_was_told_in_vain_is_asked_by_the_keeper(0, "renewed");
 }
 
 /* Nothing has started the keeper before. */
-static void a_lock_that_is_not_renewed(void **state)
+TEST(a_lock_that_is_not_renewed)
 {
-    (void)state;
     what_was_told_in_vain_is_asked_by_the_keeper(ILK_LOCK_NO_RENEW, "short");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, come, go)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_lock_that_is_renewed),
-        TEST(a_lock_that_is_not_renewed),
-    };
-
-    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

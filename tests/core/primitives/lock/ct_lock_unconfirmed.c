@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_lock *observed;
 static int held_when_sent;
 
@@ -35,13 +37,12 @@ static void await_free(const char *name)
     fail_msg("%s is held for ever", name);
 }
 
-static void pairs_need_one_round_trip_each(void **state)
+TEST(pairs_need_one_round_trip_each)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "brisk", 10000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < 200; i++) {
         assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
         assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
@@ -54,13 +55,12 @@ static void pairs_need_one_round_trip_each(void **state)
 }
 
 /* The server may let another one in as soon as the command is sent. */
-static void the_hold_ends_before_the_command_is_sent(void **state)
+TEST(the_hold_ends_before_the_command_is_sent)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "before");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     held_when_sent = 0;
     observed = lock;
@@ -71,7 +71,7 @@ static void the_hold_ends_before_the_command_is_sent(void **state)
     ilk_client_free(client);
 }
 
-static void the_next_who_waits_holds(void **state)
+TEST(the_next_who_waits_holds)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "next");
@@ -79,7 +79,6 @@ static void the_next_who_waits_holds(void **state)
     int64_t fence = 0;
     child second;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
     second = start_child("next", 10000, -1, 0);
     await_waiters("next", 1);
@@ -92,13 +91,12 @@ static void the_next_who_waits_holds(void **state)
 }
 
 /* Somebody took it away: the answer tells, and the next acquire does. */
-static void a_loss_is_told_by_the_next_acquire_once(void **state)
+TEST(a_loss_is_told_by_the_next_acquire_once)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "told", 10000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
     fixture_command(&fx, "DEL told");
     assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
@@ -112,13 +110,12 @@ static void a_loss_is_told_by_the_next_acquire_once(void **state)
     ilk_client_free(client);
 }
 
-static void another_holder_is_not_touched(void **state)
+TEST(another_holder_is_not_touched)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "other", 10000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
     fixture_command(&fx, "SET other somebody PX 60000");
     assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
@@ -132,13 +129,12 @@ static void another_holder_is_not_touched(void **state)
 
 /* The script is unknown to the server: nobody reads that in time, so the
  * background thread gives it back. */
-static void a_release_that_was_refused_is_done_all_the_same(void **state)
+TEST(a_release_that_was_refused_is_done_all_the_same)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "refused");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
     fixture_command(&fx, "SCRIPT FLUSH");
     assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
@@ -148,12 +144,11 @@ static void a_release_that_was_refused_is_done_all_the_same(void **state)
     ilk_client_free(client);
 }
 
-static void the_handle_may_go_before_the_answer(void **state)
+TEST(the_handle_may_go_before_the_answer)
 {
     ilk_client *client = open_client();
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < 50; i++) {
         ilk_lock *lock = open_lock(client, "gone");
 
@@ -165,13 +160,12 @@ static void the_handle_may_go_before_the_answer(void **state)
     ilk_client_free(client);
 }
 
-static void a_server_that_died_meanwhile_does_no_harm(void **state)
+TEST(a_server_that_died_meanwhile_does_no_harm)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "dead", 10000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
     assert_int_equal(0, fixture_kill(&fx));
     assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
@@ -182,13 +176,12 @@ static void a_server_that_died_meanwhile_does_no_harm(void **state)
     ilk_client_free(client);
 }
 
-static void a_nested_hold_is_given_up_by_the_last_one_only(void **state)
+TEST(a_nested_hold_is_given_up_by_the_last_one_only)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "nest", 10000, ILK_LOCK_REENTRANT);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
     assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
@@ -199,13 +192,12 @@ static void a_nested_hold_is_given_up_by_the_last_one_only(void **state)
     ilk_client_free(client);
 }
 
-static void permits_too(void **state)
+TEST(permits_too)
 {
     ilk_client *client = open_client();
     ilk_semaphore *semaphore = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_open(&semaphore, client, "permits", 7,
                                              1, NULL, &err));
     for (int i = 0; i < 20; i++) {
@@ -216,22 +208,4 @@ static void permits_too(void **state)
     }
     ilk_semaphore_free(semaphore);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_need_one_round_trip_each),
-        cmocka_unit_test(the_hold_ends_before_the_command_is_sent),
-        cmocka_unit_test(the_next_who_waits_holds),
-        cmocka_unit_test(a_loss_is_told_by_the_next_acquire_once),
-        cmocka_unit_test(another_holder_is_not_touched),
-        cmocka_unit_test(a_release_that_was_refused_is_done_all_the_same),
-        cmocka_unit_test(the_handle_may_go_before_the_answer),
-        cmocka_unit_test(a_server_that_died_meanwhile_does_no_harm),
-        cmocka_unit_test(a_nested_hold_is_given_up_by_the_last_one_only),
-        cmocka_unit_test(permits_too),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

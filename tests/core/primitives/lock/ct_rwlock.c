@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 typedef ilk_status open_side(ilk_lock **, ilk_client *, const void *, size_t,
                              const ilk_lock_opts *, ilk_error *);
 
@@ -36,7 +38,7 @@ static ilk_lock *open_writer(ilk_client *client, const char *name)
 
 /* ---- together, alone ---------------------------------------------------- */
 
-static void readers_share_and_a_writer_is_alone(void **state)
+TEST(readers_share_and_a_writer_is_alone)
 {
     ilk_client *client = open_client();
     ilk_lock *r1 = open_reader(client, "share"),
@@ -44,7 +46,6 @@ static void readers_share_and_a_writer_is_alone(void **state)
     ilk_lock *w = open_writer(client, "share");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(r1, 0, &err));
     assert_status(ILK_OK, ilk_lock_acquire(r2, 0, &err));
     assert_true(ilk_lock_fence(r2) > ilk_lock_fence(r1));
@@ -60,14 +61,13 @@ static void readers_share_and_a_writer_is_alone(void **state)
     ilk_client_free(client);
 }
 
-static void readers_exclude_every_other_locker(void **state)
+TEST(readers_exclude_every_other_locker)
 {
     ilk_client *client = open_client();
     ilk_lock *reader = open_reader(client, "plain");
     ilk_lock *plain = open_lock(client, "plain");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(reader, 0, &err));
     assert_status(ILK_EBUSY, ilk_lock_acquire(plain, 0, &err));
     assert_string_equal("(nil)", fixture_command(&fx, "SET plain x NX PX 9"));
@@ -83,7 +83,7 @@ static void readers_exclude_every_other_locker(void **state)
     ilk_client_free(client);
 }
 
-static void sides_that_leave_the_queue_are_refused(void **state)
+TEST(sides_that_leave_the_queue_are_refused)
 {
     const ilk_lock_opts refused[] = {
         {.size = sizeof *refused, .flags = ILK_LOCK_BARGE},
@@ -92,7 +92,6 @@ static void sides_that_leave_the_queue_are_refused(void **state)
     ilk_lock *lock = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_status(ILK_EINVAL, ilk_rwlock_read_open(&lock, client, "no", 2,
                                                        &refused[i], &err));
@@ -113,7 +112,7 @@ static void assert_waiting(const taker *t, int n)
 }
 
 /* r | w r r w r: who stands behind a writer waits for him. */
-static void readers_and_writers_enter_in_their_order(void **state)
+TEST(readers_and_writers_enter_in_their_order)
 {
     static const char sides[] = "wrrwr";
     ilk_client *clients[] = {open_client(), open_client()};
@@ -122,7 +121,6 @@ static void readers_and_writers_enter_in_their_order(void **state)
     int64_t at;
     taker t[5];
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(first, 0, &err));
     for (int i = 0; i < 5; i++) {
         locks[i] = sides[i] == 'w' ? open_writer(clients[i % 2], "line")
@@ -157,7 +155,7 @@ static void readers_and_writers_enter_in_their_order(void **state)
     ilk_client_free(clients[1]);
 }
 
-static void readers_behind_a_writer_that_gives_up_enter(void **state)
+TEST(readers_behind_a_writer_that_gives_up_enter)
 {
     ilk_client *client = open_client();
     ilk_lock *first = open_reader(client, "up"), *w = open_writer(client, "up");
@@ -166,7 +164,6 @@ static void readers_behind_a_writer_that_gives_up_enter(void **state)
     taker tw, tr;
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(first, 0, &err));
     start_taker(&tw, w, -1);
     await_waiters("up", 1);
@@ -186,7 +183,7 @@ static void readers_behind_a_writer_that_gives_up_enter(void **state)
 
 /* ---- leases ------------------------------------------------------------- */
 
-static void each_reader_has_a_lease_of_its_own(void **state)
+TEST(each_reader_has_a_lease_of_its_own)
 {
     ilk_client *client = open_client();
     ilk_lock *brief =
@@ -198,7 +195,6 @@ static void each_reader_has_a_lease_of_its_own(void **state)
     int64_t ends;
     taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(longer, 0, &err));
     assert_status(ILK_OK, ilk_lock_acquire(brief, 0, &err));
     ends = fixture_now_ms() + fixture_int(&fx, "PTTL own");
@@ -216,14 +212,13 @@ static void each_reader_has_a_lease_of_its_own(void **state)
     ilk_client_free(client);
 }
 
-static void renewal_keeps_a_reader_in(void **state)
+TEST(renewal_keeps_a_reader_in)
 {
     ilk_client *client = open_client();
     ilk_lock *r = open_as(ilk_rwlock_read_open, client, "kept", 1500, 0);
     ilk_lock *w = open_writer(client, "kept");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(r, 0, &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(w, 2500, &err));
     assert_int_equal(1, ilk_lock_held(r));
@@ -261,7 +256,7 @@ static pid_t start_reading_process(const char *name, int64_t ttl_ms)
     return pid;
 }
 
-static void killed_reader_is_followed_within_its_lease(void **state)
+TEST(killed_reader_is_followed_within_its_lease)
 {
     ilk_client *client = open_client();
     ilk_lock *w = open_writer(client, "dead");
@@ -270,7 +265,6 @@ static void killed_reader_is_followed_within_its_lease(void **state)
     int64_t left, at;
     taker t;
 
-    (void)state;
     start_taker(&t, w, -1);
     await_waiters("dead", 1);
     kill(pids[0], SIGKILL);
@@ -287,13 +281,12 @@ static void killed_reader_is_followed_within_its_lease(void **state)
     ilk_client_free(client);
 }
 
-static void reader_whose_name_is_deleted_is_told(void **state)
+TEST(reader_whose_name_is_deleted_is_told)
 {
     ilk_client *client = open_client();
     ilk_lock *r = open_as(ilk_rwlock_read_open, client, "del", 300, 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(r, 0, &err));
     fixture_command(&fx, "SET del somebody PX 60000");
     fixture_sleep_ms(350);
@@ -338,13 +331,12 @@ static void *come_and_go(void *arg)
     return NULL;
 }
 
-static void storm_of_readers_and_writers(void **state)
+TEST(storm_of_readers_and_writers)
 {
     ilk_client *clients[] = {open_client(), open_client()};
     _Atomic int readers = 0, writers = 0, most_readers = 0;
     guest guests[12];
 
-    (void)state;
     for (int i = 0; i < 12; i++) {
         guests[i] = (guest){.writes = i % 4 == 0,
                             .rounds = 100,
@@ -367,22 +359,4 @@ static void storm_of_readers_and_writers(void **state)
     assert_true(most_readers > 1);
     for (int i = 0; i < 2; i++)
         ilk_client_free(clients[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readers_share_and_a_writer_is_alone),
-        cmocka_unit_test(readers_exclude_every_other_locker),
-        cmocka_unit_test(sides_that_leave_the_queue_are_refused),
-        cmocka_unit_test(readers_and_writers_enter_in_their_order),
-        cmocka_unit_test(readers_behind_a_writer_that_gives_up_enter),
-        cmocka_unit_test(each_reader_has_a_lease_of_its_own),
-        cmocka_unit_test(renewal_keeps_a_reader_in),
-        cmocka_unit_test(killed_reader_is_followed_within_its_lease),
-        cmocka_unit_test(reader_whose_name_is_deleted_is_told),
-        cmocka_unit_test(storm_of_readers_and_writers),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

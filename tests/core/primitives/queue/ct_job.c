@@ -10,13 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-static void first_delivery_says_so(void **state)
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
+TEST(first_delivery_says_so)
 {
     ilk_queue *queue = open_queue("mail");
     int64_t id = push(queue, "a");
     ilk_job *job = reserve(queue, 0, 10000);
 
-    (void)state;
     assert_int_equal(id, ilk_job_id(job));
     assert_int_equal(1, ilk_job_attempts(job));
     assert_in_range(ilk_job_remaining_ms(job), 9000, 10000);
@@ -27,13 +29,12 @@ static void first_delivery_says_so(void **state)
     ilk_queue_free(queue);
 }
 
-static void job_is_finished_once(void **state)
+TEST(job_is_finished_once)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
     assert_status(ILK_OK, ilk_job_ack(job, &err));
@@ -46,13 +47,12 @@ static void job_is_finished_once(void **state)
     ilk_queue_free(queue);
 }
 
-static void given_back_is_delivered_again(void **state)
+TEST(given_back_is_delivered_again)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     job = reserve(queue, 0, 0);
@@ -70,12 +70,11 @@ static void given_back_is_delivered_again(void **state)
     ilk_queue_free(queue);
 }
 
-static void last_attempt_is_the_last(void **state)
+TEST(last_attempt_is_the_last)
 {
     ilk_queue *queue = open_queue_at(client, "mail", ILK_QUEUE_FIFO, 2, 0);
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
     for (int i = 0; i < 2; i++) {
         ilk_job *job = reserve(queue, 0, 0);
@@ -88,13 +87,12 @@ static void last_attempt_is_the_last(void **state)
     ilk_queue_free(queue);
 }
 
-static void late_ack_is_refused(void **state)
+TEST(late_ack_is_refused)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_job *late, *job;
 
-    (void)state;
     push(queue, "a");
     late = reserve(queue, 0, 50);
     fixture_sleep_ms(60);
@@ -109,13 +107,12 @@ static void late_ack_is_refused(void **state)
     ilk_queue_free(queue);
 }
 
-static void extending_keeps_it(void **state)
+TEST(extending_keeps_it)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 200);
     assert_status(ILK_OK, ilk_job_extend(job, 10000, &err));
@@ -127,13 +124,12 @@ static void extending_keeps_it(void **state)
     ilk_queue_free(queue);
 }
 
-static void renewal_keeps_it(void **state)
+TEST(renewal_keeps_it)
 {
     ilk_queue *queue =
         open_queue_at(client, "mail", ILK_QUEUE_FIFO, 0, ILK_QUEUE_RENEW);
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 600);
     fixture_sleep_ms(1500);
@@ -146,7 +142,7 @@ static void renewal_keeps_it(void **state)
     ilk_queue_free(queue);
 }
 
-static void batch_is_finished_job_by_job_and_together(void **state)
+TEST(batch_is_finished_job_by_job_and_together)
 {
     const void *data[] = {"a", "b", "c", "d"};
     const size_t lens[] = {1, 1, 1, 1};
@@ -155,7 +151,6 @@ static void batch_is_finished_job_by_job_and_together(void **state)
     ilk_job *job = NULL;
     ilk_error err = {0};
 
-    (void)state;
     ilk_queue_push_many(NULL, queue, data, lens, 4, NULL, NULL);
     assert_status(ILK_OK,
                   ilk_queue_reserve_many(&batch, queue, 9, 0, 0, NULL, &err));
@@ -181,12 +176,11 @@ static void *ack_alone(void *job)
 
 /* A message is finished by one of two threads, and the other one's call has no reason to
  * speak of a loss. */
-static void job_and_its_batch_are_finished_at_once(void **state)
+TEST(job_and_its_batch_are_finished_at_once)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < OFTEN(300); i++) {
         ilk_batch *batch = NULL;
         ilk_job *job = NULL;
@@ -210,7 +204,7 @@ static void job_and_its_batch_are_finished_at_once(void **state)
 }
 
 /* As two threads do it, step by step. */
-static void settlements_of_one_batch_at_once(void **state)
+TEST(settlements_of_one_batch_at_once)
 {
     const void *data[] = {"a", "b"};
     const size_t lens[] = {1, 1};
@@ -221,7 +215,6 @@ static void settlements_of_one_batch_at_once(void **state)
     ilk_error err = {0};
     ilk__op op = {0};
 
-    (void)state;
     ilk_queue_push_many(NULL, queue, data, lens, 2, NULL, NULL);
     assert_status(ILK_OK,
                   ilk_queue_reserve_many(&batch, queue, 2, 0, 0, NULL, &err));
@@ -243,13 +236,12 @@ static void settlements_of_one_batch_at_once(void **state)
     ilk_queue_free(queue);
 }
 
-static void batch_is_acknowledged_with_the_next(void **state)
+TEST(batch_is_acknowledged_with_the_next)
 {
     ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
     ilk_batch *first = NULL, *second = NULL;
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     ilk_queue_reserve_many(&first, queue, 1, 0, 0, NULL, &err);
@@ -269,13 +261,12 @@ static void batch_is_acknowledged_with_the_next(void **state)
     ilk_queue_free(other);
 }
 
-static void job_outlives_queue_and_client_handles(void **state)
+TEST(job_outlives_queue_and_client_handles)
 {
     ilk_client *mine = open_client();
     ilk_queue *queue = open_queue_at(mine, "mail", 0, 0, 0);
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
     ilk_queue_free(queue);
@@ -285,13 +276,12 @@ static void job_outlives_queue_and_client_handles(void **state)
     ack(job);
 }
 
-static void child_may_not_finish_the_parents(void **state)
+TEST(child_may_not_finish_the_parents)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_job *job;
     pid_t pid;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
     pid = fork_now();
@@ -313,13 +303,12 @@ static void child_may_not_finish_the_parents(void **state)
     ilk_queue_free(queue);
 }
 
-static void ack_works_without_memory(void **state)
+TEST(ack_works_without_memory)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_job *first, *second, *none = NULL;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     push(queue, "c");
@@ -366,11 +355,10 @@ static void finish(lossy *l)
     proxy_close(&l->p);
 }
 
-static void lost_reply_never_doubles_a_message(void **state)
+TEST(lost_reply_never_doubles_a_message)
 {
     static lossy l;
 
-    (void)state;
     begin(&l);
     proxy_cut(&l.p, "queue:ready", 0);
     assert_int_equal(2, push(l.queue, "a"));
@@ -380,12 +368,11 @@ static void lost_reply_never_doubles_a_message(void **state)
     finish(&l);
 }
 
-static void lost_reply_takes_no_message_twice(void **state)
+TEST(lost_reply_takes_no_message_twice)
 {
     static lossy l;
     ilk_job *job;
 
-    (void)state;
     begin(&l);
     push(l.queue, "a");
     push(l.queue, "b");
@@ -399,13 +386,12 @@ static void lost_reply_takes_no_message_twice(void **state)
     finish(&l);
 }
 
-static void lost_reply_to_an_ack_is_no_loss(void **state)
+TEST(lost_reply_to_an_ack_is_no_loss)
 {
     static lossy l;
     ilk_error err = {0};
     ilk_job *job;
 
-    (void)state;
     begin(&l);
     push(l.queue, "a");
     job = reserve(l.queue, 0, 0);
@@ -426,7 +412,7 @@ static void *resume_after_the_lease(void *none)
     return none;
 }
 
-static void lost_ack_of_a_message_that_another_has_done_is_unknown(void **state)
+TEST(lost_ack_of_a_message_that_another_has_done_is_unknown)
 {
     static lossy l;
     ilk_error err = {0};
@@ -435,7 +421,6 @@ static void lost_ack_of_a_message_that_another_has_done_is_unknown(void **state)
     ilk_job *late;
     const char *token;
 
-    (void)state;
     begin(&l);
     push(l.queue, "a");
     late = reserve(l.queue, 0, LEASE_MS);
@@ -458,13 +443,12 @@ static void lost_ack_of_a_message_that_another_has_done_is_unknown(void **state)
     finish(&l);
 }
 
-static void lost_reply_to_a_pop_is_told(void **state)
+TEST(lost_reply_to_a_pop_is_told)
 {
     static lossy l;
     ilk_error err = {0};
     ilk_job *job = NULL;
 
-    (void)state;
     begin(&l);
     push(l.queue, "a");
     push(l.queue, "b");
@@ -483,14 +467,13 @@ static void *resume_soon(void *none)
     return none;
 }
 
-static void pop_awaits_the_reply_that_may_have_a_message(void **state)
+TEST(pop_awaits_the_reply_that_may_have_a_message)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_job *job = NULL;
     pthread_t thread;
 
-    (void)state;
     push(queue, "a");
     fixture_pause(&fx);
     assert_int_equal(0, pthread_create(&thread, NULL, resume_soon, NULL));
@@ -503,14 +486,13 @@ static void pop_awaits_the_reply_that_may_have_a_message(void **state)
 }
 
 /* The error may be another command's. A second copy would take a second message. */
-static void pop_is_not_repeated_after_an_error_about_its_script(void **state)
+TEST(pop_is_not_repeated_after_an_error_about_its_script)
 {
     static const char error[] = "-NOSCRIPT No matching script.\r\n";
     static lossy l;
     ilk_error err = {0};
     ilk_job *job = NULL;
 
-    (void)state;
     begin(&l);
     push(l.queue, "a");
     push(l.queue, "b");
@@ -525,49 +507,16 @@ static void pop_is_not_repeated_after_an_error_about_its_script(void **state)
     finish(&l);
 }
 
-static void first_pop_of_a_client_needs_no_loaded_script(void **state)
+TEST(first_pop_of_a_client_needs_no_loaded_script)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_job *job = NULL;
 
-    (void)state;
     push(queue, "a");
     fixture_command(&fx, "SCRIPT FLUSH");
     assert_status(ILK_OK, ilk_queue_pop(&job, queue, 0, &err));
     assert_data(job, "a");
     ilk_job_free(job);
     ilk_queue_free(queue);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(first_delivery_says_so),
-        TEST(job_is_finished_once),
-        TEST(given_back_is_delivered_again),
-        TEST(last_attempt_is_the_last),
-        TEST(late_ack_is_refused),
-        TEST(extending_keeps_it),
-        TEST(renewal_keeps_it),
-        TEST(batch_is_finished_job_by_job_and_together),
-        TEST(job_and_its_batch_are_finished_at_once),
-        TEST(settlements_of_one_batch_at_once),
-        TEST(batch_is_acknowledged_with_the_next),
-        TEST(job_outlives_queue_and_client_handles),
-        TEST(child_may_not_finish_the_parents),
-        TEST(ack_works_without_memory),
-        TEST(lost_reply_never_doubles_a_message),
-        TEST(lost_reply_takes_no_message_twice),
-        TEST(lost_reply_to_an_ack_is_no_loss),
-        TEST(lost_ack_of_a_message_that_another_has_done_is_unknown),
-        TEST(lost_reply_to_a_pop_is_told),
-        TEST(pop_awaits_the_reply_that_may_have_a_message),
-        TEST(pop_is_not_repeated_after_an_error_about_its_script),
-        TEST(first_pop_of_a_client_needs_no_loaded_script),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,16 +8,18 @@
 
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
 /* ---- finishing ---------------------------------------------------------- */
 
-static void lost_message_is_told(void **state)
+TEST(lost_message_is_told)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_op *op = NULL;
     ilk_job *job, *again;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 50);
     again = reserve(queue, patience(5000), 0);
@@ -31,7 +33,7 @@ static void lost_message_is_told(void **state)
     ilk_queue_free(queue);
 }
 
-static void bury_copies_its_reason(void **state)
+TEST(bury_copies_its_reason)
 {
     ilk_queue *queue = open_queue("mail");
     char reason[] = "broken";
@@ -39,7 +41,6 @@ static void bury_copies_its_reason(void **state)
     ilk_op *op = NULL;
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
     assert_status(ILK_EINVAL, ilk_job_bury_start(&op, job, NULL, 1, &err));
@@ -57,14 +58,13 @@ static void bury_copies_its_reason(void **state)
     ilk_queue_free(queue);
 }
 
-static void extend_sets_the_lease(void **state)
+TEST(extend_sets_the_lease)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_op *op = NULL;
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 5000);
     assert_status(ILK_EINVAL, ilk_job_extend_start(&op, job, -2, &err));
@@ -79,7 +79,7 @@ static void extend_sets_the_lease(void **state)
     ilk_queue_free(queue);
 }
 
-static void batch_is_acknowledged_together(void **state)
+TEST(batch_is_acknowledged_together)
 {
     const void *data[] = {"a", "b", "c"};
     const size_t lens[] = {1, 1, 1};
@@ -89,7 +89,6 @@ static void batch_is_acknowledged_together(void **state)
     ilk_job *middle = NULL;
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_queue_push_many(NULL, queue, data, lens, 3, NULL, &err));
     assert_status(ILK_OK,
@@ -108,14 +107,13 @@ static void batch_is_acknowledged_together(void **state)
 }
 
 /* What was not heard can be said again, and is not taken for lost. */
-static void freed_ack_can_be_repeated(void **state)
+TEST(freed_ack_can_be_repeated)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_op *op = NULL;
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
     assert_status(ILK_OK, ilk_queue_size_start(&op, queue, &err));
@@ -140,13 +138,12 @@ static int64_t number_of(ilk_op *op)
     return number;
 }
 
-static void all_that_is_looked_at(void **state)
+TEST(all_that_is_looked_at)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     assert_status(ILK_OK, ilk_queue_size_start(&op, queue, &err));
@@ -181,14 +178,13 @@ static void all_that_is_looked_at(void **state)
 }
 
 /* More than go into one question. */
-static void all_dead_are_put_back(void **state)
+TEST(all_dead_are_put_back)
 {
     enum { DEAD = ILK_QUEUE_BATCH_MAX + 20 };
     ilk_queue *queue = open_queue_at(client, "mail", ILK_QUEUE_FIFO, 1, 0);
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     for (int i = 0; i < DEAD; i++) {
         ilk_job *job;
 
@@ -205,18 +201,4 @@ static void all_dead_are_put_back(void **state)
     assert_int_equal(DEAD - 4, number_of(op));
     assert_int_equal(0, count_of(queue, ILK_QUEUE_N_DEAD));
     ilk_queue_free(queue);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(lost_message_is_told),      TEST(bury_copies_its_reason),
-        TEST(extend_sets_the_lease),     TEST(batch_is_acknowledged_together),
-        TEST(freed_ack_can_be_repeated), TEST(all_that_is_looked_at),
-        TEST(all_dead_are_put_back),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

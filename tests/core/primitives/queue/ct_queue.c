@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
 /* ---- what goes in comes out --------------------------------------------- */
 
-static void messages_come_out_in_order(void **state)
+TEST(messages_come_out_in_order)
 {
     ilk_queue *queue = open_queue("mail");
 
-    (void)state;
     assert_int_equal(1, push(queue, "a"));
     assert_int_equal(2, push(queue, "b"));
 
@@ -21,11 +23,10 @@ static void messages_come_out_in_order(void **state)
     ilk_queue_free(queue);
 }
 
-static void filo_gives_the_newest_first(void **state)
+TEST(filo_gives_the_newest_first)
 {
     ilk_queue *queue = open_queue_at(client, "pile", ILK_QUEUE_FILO, 0, 0);
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
 
@@ -34,14 +35,13 @@ static void filo_gives_the_newest_first(void **state)
     ilk_queue_free(queue);
 }
 
-static void other_order_is_refused(void **state)
+TEST(other_order_is_refused)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_queue *pile = open_queue_at(client, "mail", ILK_QUEUE_FILO, 0, 0);
     ilk_job *job = NULL;
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
 
     assert_status(ILK_EDIFFERS, ilk_queue_push(NULL, pile, "b", 1, NULL, &err));
@@ -53,7 +53,7 @@ static void other_order_is_refused(void **state)
     ilk_queue_free(queue);
 }
 
-static void any_bytes_come_back(void **state)
+TEST(any_bytes_come_back)
 {
     ilk_queue *queue = open_queue("mail");
     char *large = calloc(1, ILK_QUEUE_DATA_MAX + 1);
@@ -61,7 +61,6 @@ static void any_bytes_come_back(void **state)
     ilk_error err = {0};
     size_t len = 0;
 
-    (void)state;
     memset(large, 'x', ILK_QUEUE_DATA_MAX);
     memcpy(large, "\0\r\n\xff", 4);
     assert_status(ILK_OK, ilk_queue_push(NULL, queue, NULL, 0, NULL, &err));
@@ -82,7 +81,7 @@ static void any_bytes_come_back(void **state)
     ilk_queue_free(queue);
 }
 
-static void long_messages_come_in_batches_that_fit(void **state)
+TEST(long_messages_come_in_batches_that_fit)
 {
     ilk_queue *queue = open_queue("mail");
     char *large = calloc(1, ILK_QUEUE_DATA_MAX);
@@ -90,7 +89,6 @@ static void long_messages_come_in_batches_that_fit(void **state)
     ilk_error err = {0};
     size_t seen = 0;
 
-    (void)state;
     for (int i = 0; i < 20; i++)
         assert_status(ILK_OK, ilk_queue_push(NULL, queue, large,
                                              ILK_QUEUE_DATA_MAX, NULL, &err));
@@ -107,13 +105,12 @@ static void long_messages_come_in_batches_that_fit(void **state)
     ilk_queue_free(queue);
 }
 
-static void pop_takes_for_good(void **state)
+TEST(pop_takes_for_good)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_job *job = NULL;
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
     assert_status(ILK_OK, ilk_queue_pop(&job, queue, 0, &err));
 
@@ -126,7 +123,7 @@ static void pop_takes_for_good(void **state)
     ilk_queue_free(queue);
 }
 
-static void many_are_pushed_together(void **state)
+TEST(many_are_pushed_together)
 {
     const void *data[] = {"a", "bb", ""};
     const size_t lens[] = {1, 2, 0};
@@ -134,7 +131,6 @@ static void many_are_pushed_together(void **state)
     ilk_error err = {0};
     int64_t first = 0;
 
-    (void)state;
     assert_status(
         ILK_OK, ilk_queue_push_many(&first, queue, data, lens, 3, NULL, &err));
 
@@ -145,14 +141,13 @@ static void many_are_pushed_together(void **state)
     ilk_queue_free(queue);
 }
 
-static void request_id_makes_a_push_happen_once(void **state)
+TEST(request_id_makes_a_push_happen_once)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_push_opts opts;
     ilk_error err = {0};
     int64_t first = 0, second = 0;
 
-    (void)state;
     ilk_push_opts_init(&opts, sizeof opts);
     opts.once = "order 7\0x";
     opts.once_len = 9;
@@ -167,14 +162,13 @@ static void request_id_makes_a_push_happen_once(void **state)
     ilk_queue_free(queue);
 }
 
-static void delayed_message_comes_when_it_is_due(void **state)
+TEST(delayed_message_comes_when_it_is_due)
 {
     ilk_queue *queue = open_queue("mail");
     int64_t began = fixture_now_ms();
     ilk_push_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     ilk_push_opts_init(&opts, sizeof opts);
     opts.delay_ms = 150;
     assert_status(ILK_OK, ilk_queue_push(NULL, queue, "a", 1, &opts, &err));
@@ -188,7 +182,7 @@ static void delayed_message_comes_when_it_is_due(void **state)
 
 /* ---- several queues ----------------------------------------------------- */
 
-static void first_queue_that_has_something_is_served(void **state)
+TEST(first_queue_that_has_something_is_served)
 {
     const void *names[] = {"high", "low"};
     const size_t lens[] = {4, 3};
@@ -197,7 +191,6 @@ static void first_queue_that_has_something_is_served(void **state)
     ilk_error err = {0};
     ilk_job *job;
 
-    (void)state;
     assert_status(
         ILK_OK, ilk_queue_open_many(&both, client, names, lens, 2, NULL, &err));
     push(low, "l");
@@ -220,14 +213,13 @@ static void first_queue_that_has_something_is_served(void **state)
 
 /* ---- looking ------------------------------------------------------------ */
 
-static void size_is_what_can_be_taken_now(void **state)
+TEST(size_is_what_can_be_taken_now)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     int64_t size = -1;
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     job = reserve(queue, 0, 0);
@@ -239,7 +231,7 @@ static void size_is_what_can_be_taken_now(void **state)
     ilk_queue_free(queue);
 }
 
-static void dead_are_looked_at_and_put_back(void **state)
+TEST(dead_are_looked_at_and_put_back)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_job *job;
@@ -248,7 +240,6 @@ static void dead_are_looked_at_and_put_back(void **state)
     int64_t count = 0;
     size_t len = 0;
 
-    (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
     assert_status(ILK_OK, ilk_job_bury(job, "why\0so", 6, &err));
@@ -272,13 +263,12 @@ static void dead_are_looked_at_and_put_back(void **state)
     ilk_queue_free(queue);
 }
 
-static void purge_throws_away(void **state)
+TEST(purge_throws_away)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     int64_t count = 0;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
 
@@ -292,7 +282,7 @@ static void purge_throws_away(void **state)
 
 /* ---- what is refused ---------------------------------------------------- */
 
-static void bad_options_are_refused(void **state)
+TEST(bad_options_are_refused)
 {
     static const struct {
         ilk_queue_opts opts;
@@ -307,7 +297,6 @@ static void bad_options_are_refused(void **state)
     ilk_queue *queue = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ilk_queue_opts opts = bad[i].opts;
 
@@ -323,7 +312,7 @@ static void bad_options_are_refused(void **state)
                   ilk_queue_open(&queue, client, "ilk:x", 5, NULL, &err));
 }
 
-static void bad_arguments_are_refused(void **state)
+TEST(bad_arguments_are_refused)
 {
     const void *twice[] = {"a", "a"};
     const size_t lens[] = {1, 1};
@@ -333,7 +322,6 @@ static void bad_arguments_are_refused(void **state)
     ilk_error err = {0};
     ilk_job *job = NULL;
 
-    (void)state;
     ilk_push_opts_init(&opts, sizeof opts);
     opts.delay_ms = -1;
     assert_status(ILK_EINVAL, ilk_queue_push(NULL, queue, "a", 1, &opts, &err));
@@ -361,13 +349,12 @@ static void bad_arguments_are_refused(void **state)
     ilk_batch_free(NULL);
 }
 
-static void wrong_type_is_told(void **state)
+TEST(wrong_type_is_told)
 {
     ilk_queue *queue = open_queue("q");
     ilk_job *job = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_string_equal("OK",
                         fixture_command(&fx, "SET ilk:queue:ready:{q} x"));
 
@@ -376,30 +363,4 @@ static void wrong_type_is_told(void **state)
     assert_status(ILK_ETYPE, ilk_queue_reserve(&job, queue, 1000, 0, &err));
     assert_status(ILK_ETYPE, ilk_queue_pop(&job, queue, 0, &err));
     ilk_queue_free(queue);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(messages_come_out_in_order),
-        TEST(filo_gives_the_newest_first),
-        TEST(other_order_is_refused),
-        TEST(any_bytes_come_back),
-        TEST(long_messages_come_in_batches_that_fit),
-        TEST(pop_takes_for_good),
-        TEST(many_are_pushed_together),
-        TEST(request_id_makes_a_push_happen_once),
-        TEST(delayed_message_comes_when_it_is_due),
-        TEST(first_queue_that_has_something_is_served),
-        TEST(size_is_what_can_be_taken_now),
-        TEST(dead_are_looked_at_and_put_back),
-        TEST(purge_throws_away),
-        TEST(bad_options_are_refused),
-        TEST(bad_arguments_are_refused),
-        TEST(wrong_type_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
 enum { MOST = 3000 };
 
 static ilk_status open_own(ilk_queue **out, ilk_error *err)
@@ -168,33 +171,17 @@ static void play(ilk_status (*scene)(ilk_error *err), int64_t finishes)
     assert_in_range(n, 20, MOST - 1);
 }
 
-static void no_message_is_lost_for_want_of_memory(void **state)
+TEST(no_message_is_lost_for_want_of_memory)
 {
-    (void)state;
     play(live, 2);
 }
 
-static void no_work_is_lost_for_want_of_memory(void **state)
+TEST(no_work_is_lost_for_want_of_memory)
 {
-    (void)state;
     play(work, 1);
 }
 
-static void nothing_started_is_lost_for_want_of_memory(void **state)
+TEST(nothing_started_is_lost_for_want_of_memory)
 {
-    (void)state;
     play(start, 3);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(no_message_is_lost_for_want_of_memory),
-        TEST(no_work_is_lost_for_want_of_memory),
-        TEST(nothing_started_is_lost_for_want_of_memory),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -259,7 +259,7 @@ static void count_lines(int *got, int *acked)
     fclose(file);
 }
 
-static void every_message_is_finished_once_whoever_dies(void **state)
+TEST(every_message_is_finished_once_whoever_dies)
 {
     ilk_queue *queue = open_queue("mail");
     int messages = all->messages, again = 0, unseen = 0, twice = 0, kills;
@@ -267,7 +267,6 @@ static void every_message_is_finished_once_whoever_dies(void **state)
     int *acked = calloc((size_t)messages, sizeof *acked);
     int64_t began = fixture_now_ms(), expired;
 
-    (void)state;
     kills = run(queue);
     count_lines(got, acked);
     for (int i = 0; i < messages; i++) {
@@ -293,11 +292,10 @@ static void every_message_is_finished_once_whoever_dies(void **state)
     ilk_queue_free(queue);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
     const char *messages = getenv("ILK_QUEUE_MESSAGES");
 
-    (void)state;
     seed = (unsigned)time(NULL);
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE,
                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -310,18 +308,11 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_client_free(client);
     munmap(all, sizeof *all);
-    return server_teardown(state);
+    return server_teardown();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_message_is_finished_once_whoever_dies),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+AROUND_ALL(setup, teardown);

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(proxy_setup, proxy_teardown);
+AROUND_EACH(server_flush, NULL);
+
 /* {JOBS, done, index of the queue, lease left, now us, messages}. The client is a new
  * one, which has nothing else to send. */
 static void refuse(int elements, const char *rest)
@@ -30,9 +33,8 @@ static void refuse(int elements, const char *rest)
     ilk_client_free(own);
 }
 
-static void senseless_batches_are_refused(void **state)
+TEST(senseless_batches_are_refused)
 {
-    (void)state;
     refuse(5, ":0\r\n:0\r\n:1\r\n");
     refuse(6, ":1\r\n:0\r\n:1\r\n$9\r\n1 2 0 3 x\r\n");
     refuse(6, ":0\r\n:0\r\n:1\r\n:7\r\n");
@@ -41,7 +43,7 @@ static void senseless_batches_are_refused(void **state)
 
 /* The reply to the first request came too late, so the second one found a lease of which
  * little was left. The renewals are as long as the caller wants all the same. */
-static void a_batch_is_renewed_for_the_lease_that_was_asked_for(void **state)
+TEST(a_batch_is_renewed_for_the_lease_that_was_asked_for)
 {
     ilk_client_stats stats = {.size = sizeof stats};
     ilk_client_opts opts;
@@ -50,7 +52,6 @@ static void a_batch_is_renewed_for_the_lease_that_was_asked_for(void **state)
     ilk_error err = {0};
     ilk_job *job = NULL;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 2000;
     assert_status(ILK_OK, ilk_client_open(&own, between.url, &opts, &err));
@@ -72,15 +73,4 @@ static void a_batch_is_renewed_for_the_lease_that_was_asked_for(void **state)
     ilk_job_free(job);
     ilk_queue_free(queue);
     ilk_client_free(own);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(senseless_batches_are_refused, server_flush),
-        cmocka_unit_test_setup(
-            a_batch_is_renewed_for_the_lease_that_was_asked_for, server_flush),
-    };
-
-    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

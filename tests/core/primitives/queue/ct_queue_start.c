@@ -10,11 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
 enum { MANY = 2000 };
 
 /* ---- putting ------------------------------------------------------------ */
 
-static void push_copies_what_it_is_given(void **state)
+TEST(push_copies_what_it_is_given)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
@@ -23,7 +26,6 @@ static void push_copies_what_it_is_given(void **state)
     ilk_push_opts opts;
     int64_t id;
 
-    (void)state;
     ilk_push_opts_init(&opts, sizeof opts);
     opts.once = once;
     opts.once_len = 4;
@@ -48,7 +50,7 @@ static void push_copies_what_it_is_given(void **state)
     ilk_queue_free(queue);
 }
 
-static void several_are_pushed_in_order(void **state)
+TEST(several_are_pushed_in_order)
 {
     const void *data[] = {"a", "", "ccc"};
     const size_t lens[] = {1, 0, 3};
@@ -56,7 +58,6 @@ static void several_are_pushed_in_order(void **state)
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_queue_push_many_start(&op, queue, data, lens, 3,
                                                     NULL, &err));
     data[0] = NULL;
@@ -69,13 +70,12 @@ static void several_are_pushed_in_order(void **state)
 
 /* ---- taking ------------------------------------------------------------- */
 
-static void wait_gets_what_is_pushed(void **state)
+TEST(wait_gets_what_is_pushed)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_op *op = start_reserve(queue, -1);
     ilk_job *job;
 
-    (void)state;
     turn_until_waiting(1);
     assert_under_way(client, op);
     assert_null(ilk_op_job(op));
@@ -92,13 +92,12 @@ static void wait_gets_what_is_pushed(void **state)
     ilk_queue_free(queue);
 }
 
-static void pop_takes_for_good(void **state)
+TEST(pop_takes_for_good)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_queue_pop_start(&op, queue, 5000, &err));
     turn_until_waiting(1);
     push(queue, "a");
@@ -110,14 +109,13 @@ static void pop_takes_for_good(void **state)
     ilk_queue_free(queue);
 }
 
-static void batch_is_acknowledged_with_the_next(void **state)
+TEST(batch_is_acknowledged_with_the_next)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};
     ilk_batch *done = NULL;
     ilk_op *op = NULL;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     push(queue, "c");
@@ -135,7 +133,7 @@ static void batch_is_acknowledged_with_the_next(void **state)
 }
 
 /* On a stopped client it only acknowledges, and has no wait to cancel. */
-static void cancelled_while_it_acknowledges(void **state)
+TEST(cancelled_while_it_acknowledges)
 {
     ilk_client *own = open_client();
     ilk_queue *queue = NULL;
@@ -143,7 +141,6 @@ static void cancelled_while_it_acknowledges(void **state)
     ilk_batch *done = NULL;
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_queue_open(&queue, own, "mail", 4, NULL, &err));
     push(queue, "a");
     assert_status(ILK_OK,
@@ -162,13 +159,12 @@ static void cancelled_while_it_acknowledges(void **state)
 }
 
 /* More than one wait of one thread on one handle: each has its own place. */
-static void many_wait_on_one_handle(void **state)
+TEST(many_wait_on_one_handle)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_op *ops[MANY];
     char text[16];
 
-    (void)state;
     for (int i = 0; i < MANY; i++)
         ops[i] = start_reserve(queue, -1);
     turn_until_waiting(MANY);
@@ -189,7 +185,7 @@ static void many_wait_on_one_handle(void **state)
     ilk_queue_free(queue);
 }
 
-static void place_of_a_thread_stays_that_of_its_calls(void **state)
+TEST(place_of_a_thread_stays_that_of_its_calls)
 {
     ilk_client_opts opts;
     ilk_client *ticking = NULL;
@@ -198,7 +194,6 @@ static void place_of_a_thread_stays_that_of_its_calls(void **state)
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.flags = ILK_CLIENT_TICK;
     assert_status(ILK_OK, ilk_client_open(&ticking, fx.unix_url, &opts, &err));
@@ -220,12 +215,11 @@ static void place_of_a_thread_stays_that_of_its_calls(void **state)
 /* ---- what ends it ------------------------------------------------------- */
 
 /* The server has taken the message, or will: nobody waits for it any more. */
-static void freed_while_it_is_asked_gives_back(void **state)
+TEST(freed_while_it_is_asked_gives_back)
 {
     ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
     ilk_job *job;
 
-    (void)state;
     ilk_op_free(start_reserve(queue, 0)); /* the link is up from here on */
     turn_for(client, 50);
     for (int i = 0; i < 20; i++) {
@@ -247,13 +241,12 @@ static void freed_while_it_is_asked_gives_back(void **state)
     ilk_queue_free(queue);
 }
 
-static void message_that_nobody_asked_for_is_back_at_once(void **state)
+TEST(message_that_nobody_asked_for_is_back_at_once)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_op *op;
     ilk_job *job;
 
-    (void)state;
     push(queue, "a");
     op = start_reserve(queue, -1);
     assert_ends(ILK_OK, client, op);
@@ -263,12 +256,11 @@ static void message_that_nobody_asked_for_is_back_at_once(void **state)
     ilk_queue_free(queue);
 }
 
-static void cancel_of_the_handle_ends_all(void **state)
+TEST(cancel_of_the_handle_ends_all)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_op *ops[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         ops[i] = start_reserve(queue, -1);
     turn_until_waiting(3);
@@ -279,12 +271,11 @@ static void cancel_of_the_handle_ends_all(void **state)
     ilk_queue_free(queue);
 }
 
-static void freed_handle_ends_what_is_under_way(void **state)
+TEST(freed_handle_ends_what_is_under_way)
 {
     ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
     ilk_op *ops[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         ops[i] = start_reserve(queue, -1);
     turn_until_waiting(2);
@@ -322,7 +313,7 @@ static void *take_all(void *arg)
 }
 
 /* The takes of a handle go from threads to operations and back. */
-static void threads_and_operations_share_a_handle(void **state)
+TEST(threads_and_operations_share_a_handle)
 {
     ilk_queue *queue = open_queue("mail");
     _Atomic int stop = 0;
@@ -331,7 +322,6 @@ static void threads_and_operations_share_a_handle(void **state)
     int64_t until = fixture_now_ms() + 60000;
     int taken = 0;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         pthread_create(&t[i].thread, NULL, take_all, &t[i]);
     for (int i = 0; i < 200; i++) {
@@ -358,27 +348,4 @@ static void threads_and_operations_share_a_handle(void **state)
     assert_int_equal(100, count_of(queue, ILK_QUEUE_N_FINISHED));
     await_consumers("mail", 0);
     ilk_queue_free(queue);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(push_copies_what_it_is_given),
-        TEST(several_are_pushed_in_order),
-        TEST(wait_gets_what_is_pushed),
-        TEST(pop_takes_for_good),
-        TEST(batch_is_acknowledged_with_the_next),
-        TEST(cancelled_while_it_acknowledges),
-        TEST(many_wait_on_one_handle),
-        TEST(place_of_a_thread_stays_that_of_its_calls),
-        TEST(freed_while_it_is_asked_gives_back),
-        TEST(message_that_nobody_asked_for_is_back_at_once),
-        TEST(cancel_of_the_handle_ends_all),
-        TEST(freed_handle_ends_what_is_under_way),
-        TEST(threads_and_operations_share_a_handle),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -6,6 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
 enum { THREADS = 8 };
 
 /* One thread in a call. */
@@ -47,13 +50,12 @@ static void join(consumer *c)
     assert_int_equal(0, pthread_join(c->thread, NULL));
 }
 
-static void blocked_consumer_wakes_at_once(void **state)
+TEST(blocked_consumer_wakes_at_once)
 {
     ilk_queue *queue = open_queue("mail");
     int64_t began;
     consumer c;
 
-    (void)state;
     start(&c, queue, -1);
     await_consumers("mail", 1);
     began = fixture_now_ms();
@@ -68,12 +70,11 @@ static void blocked_consumer_wakes_at_once(void **state)
     ilk_queue_free(queue);
 }
 
-static void wait_ends_on_time(void **state)
+TEST(wait_ends_on_time)
 {
     ilk_queue *queue = open_queue("mail");
     consumer c;
 
-    (void)state;
     start(&c, queue, 300);
     join(&c);
 
@@ -84,13 +85,12 @@ static void wait_ends_on_time(void **state)
     ilk_queue_free(queue);
 }
 
-static void each_message_wakes_one_of_many(void **state)
+TEST(each_message_wakes_one_of_many)
 {
     ilk_queue *queue = open_queue("mail");
     consumer c[THREADS];
     int got = 0;
 
-    (void)state;
     for (int i = 0; i < THREADS; i++)
         start(&c[i], queue, patience(10000));
     await_consumers("mail", THREADS);
@@ -114,14 +114,13 @@ static void each_message_wakes_one_of_many(void **state)
     ilk_queue_free(queue);
 }
 
-static void lease_that_ends_wakes_a_waiter(void **state)
+TEST(lease_that_ends_wakes_a_waiter)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_job *late;
     ilk_error err = {0};
     consumer c;
 
-    (void)state;
     push(queue, "a");
     late = reserve(queue, 0, 300);
     start(&c, queue, 5000);
@@ -136,13 +135,12 @@ static void lease_that_ends_wakes_a_waiter(void **state)
     ilk_queue_free(queue);
 }
 
-static void short_delay_reaches_those_who_wait_already(void **state)
+TEST(short_delay_reaches_those_who_wait_already)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_push_opts opts;
     consumer c;
 
-    (void)state;
     ilk_push_opts_init(&opts, sizeof opts);
     opts.delay_ms = 200;
     start(&c, queue, 5000);
@@ -156,14 +154,13 @@ static void short_delay_reaches_those_who_wait_already(void **state)
     ilk_queue_free(queue);
 }
 
-static void wait_for_several_queues_ends_with_any(void **state)
+TEST(wait_for_several_queues_ends_with_any)
 {
     const void *names[] = {"high", "low"};
     const size_t lens[] = {4, 3};
     ilk_queue *low = open_queue("low"), *both = NULL;
     consumer c;
 
-    (void)state;
     assert_int_equal(
         ILK_OK, ilk_queue_open_many(&both, client, names, lens, 2, NULL, NULL));
     start(&c, both, 5000);
@@ -180,12 +177,11 @@ static void wait_for_several_queues_ends_with_any(void **state)
     ilk_queue_free(low);
 }
 
-static void signal_ends_a_wait_that_keeps_its_place(void **state)
+TEST(signal_ends_a_wait_that_keeps_its_place)
 {
     ilk_queue *queue = open_queue("mail");
     consumer c;
 
-    (void)state;
     fixture_wake_on(SIGUSR1);
     memset(&c, 0, sizeof c);
     c.queue = queue;
@@ -210,12 +206,11 @@ static void signal_ends_a_wait_that_keeps_its_place(void **state)
     ilk_queue_free(queue);
 }
 
-static void wake_for_one_who_left_goes_to_the_next(void **state)
+TEST(wake_for_one_who_left_goes_to_the_next)
 {
     ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
     consumer suspended, c;
 
-    (void)state;
     fixture_wake_on(SIGUSR1);
     start(&suspended, other, 5000);
     await_consumers("mail", 1);
@@ -238,12 +233,11 @@ static void wake_for_one_who_left_goes_to_the_next(void **state)
     ilk_queue_free(queue);
 }
 
-static void close_ends_a_wait(void **state)
+TEST(close_ends_a_wait)
 {
     ilk_queue *queue = open_queue("mail");
     consumer c;
 
-    (void)state;
     start(&c, queue, -1);
     await_consumers("mail", 1);
     ilk_client_close(client, NULL);
@@ -253,12 +247,11 @@ static void close_ends_a_wait(void **state)
     ilk_queue_free(queue);
 }
 
-static void nothing_is_polled(void **state)
+TEST(nothing_is_polled)
 {
     ilk_queue *queue = open_queue("mail");
     consumer c;
 
-    (void)state;
     start(&c, queue, -1);
     await_consumers("mail", 1);
     fixture_command(&fx, "CONFIG RESETSTAT");
@@ -272,24 +265,4 @@ static void nothing_is_polled(void **state)
     join(&c);
     assert_int_equal(ILK_ECANCELLED, c.status);
     ilk_queue_free(queue);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(blocked_consumer_wakes_at_once),
-        TEST(wait_ends_on_time),
-        TEST(each_message_wakes_one_of_many),
-        TEST(lease_that_ends_wakes_a_waiter),
-        TEST(short_delay_reaches_those_who_wait_already),
-        TEST(wait_for_several_queues_ends_with_any),
-        TEST(signal_ends_a_wait_that_keeps_its_place),
-        TEST(wake_for_one_who_left_goes_to_the_next),
-        TEST(close_ends_a_wait),
-        TEST(nothing_is_polled),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

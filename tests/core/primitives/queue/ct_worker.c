@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(queue_begin, queue_end);
+
 static ilk_worker *open_worker(int32_t batch, int64_t lease_ms,
                                int64_t backoff_ms, int32_t max_attempts)
 {
@@ -45,13 +48,12 @@ static void nothing_is_next(ilk_worker *worker)
     assert_null(job);
 }
 
-static void answer_goes_with_the_next_question(void **state)
+TEST(answer_goes_with_the_next_question)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_worker *worker = open_worker(0, 0, 0, 0);
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     assert_status(ILK_ENOTOWNER, ilk_worker_done(worker, &err));
@@ -70,13 +72,12 @@ static void answer_goes_with_the_next_question(void **state)
     ilk_queue_free(queue);
 }
 
-static void batch_is_worked_off_one_by_one(void **state)
+TEST(batch_is_worked_off_one_by_one)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_worker *worker = open_worker(3, 0, 0, 0);
     ilk_error err = {0};
 
-    (void)state;
     for (const char *text = "abcd"; *text; text++)
         push(queue, (char[]){*text, '\0'});
     next_is(worker, "a");
@@ -97,14 +98,13 @@ static void batch_is_worked_off_one_by_one(void **state)
     ilk_queue_free(queue);
 }
 
-static void failure_comes_again_later_each_time(void **state)
+TEST(failure_comes_again_later_each_time)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_worker *worker = open_worker(1, 0, 100, 3);
     int64_t began = fixture_now_ms(), first, second;
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
     next_is(worker, "a");
     assert_status(ILK_OK, ilk_worker_failed(worker, "why", 3, &err));
@@ -123,7 +123,7 @@ static void failure_comes_again_later_each_time(void **state)
     ilk_queue_free(queue);
 }
 
-static void no_answer_counts_as_a_failure(void **state)
+TEST(no_answer_counts_as_a_failure)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_worker *worker = open_worker(1, 0, 10, 1);
@@ -131,7 +131,6 @@ static void no_answer_counts_as_a_failure(void **state)
     ilk_error err = {0};
     ilk_job *job = NULL;
 
-    (void)state;
     push(queue, "a");
     next_is(worker, "a");
     nothing_is_next(worker);
@@ -146,14 +145,13 @@ static void no_answer_counts_as_a_failure(void **state)
     ilk_queue_free(queue);
 }
 
-static void finish_gives_back_what_was_not_begun(void **state)
+TEST(finish_gives_back_what_was_not_begun)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_worker *worker = open_worker(8, 0, 0, 0);
     ilk_error err = {0};
     ilk_job *job = NULL;
 
-    (void)state;
     push(queue, "a");
     push(queue, "b");
     push(queue, "c");
@@ -180,7 +178,7 @@ static void *stop(void *worker)
     return NULL;
 }
 
-static void stop_ends_a_wait(void **state)
+TEST(stop_ends_a_wait)
 {
     ilk_worker *worker = open_worker(1, 0, 0, 0);
     int64_t began = fixture_now_ms();
@@ -188,7 +186,6 @@ static void stop_ends_a_wait(void **state)
     ilk_job *job = NULL;
     pthread_t thread;
 
-    (void)state;
     pthread_create(&thread, NULL, stop, worker);
     assert_status(ILK_ECANCELLED, ilk_worker_next(&job, worker, -1, &err));
     pthread_join(thread, NULL);
@@ -199,13 +196,12 @@ static void stop_ends_a_wait(void **state)
     ilk_worker_free(worker);
 }
 
-static void lease_is_renewed_while_one_works(void **state)
+TEST(lease_is_renewed_while_one_works)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_worker *worker = open_worker(1, 500, 0, 0);
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
     next_is(worker, "a");
     fixture_sleep_ms(1200);
@@ -218,13 +214,12 @@ static void lease_is_renewed_while_one_works(void **state)
     ilk_queue_free(queue);
 }
 
-static void answer_that_comes_too_late_is_counted(void **state)
+TEST(answer_that_comes_too_late_is_counted)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_worker *worker = open_worker(1, 10000, 0, 0);
     ilk_error err = {0};
 
-    (void)state;
     push(queue, "a");
     next_is(worker, "a");
     fixture_command(&fx, "DEL ilk:queue:flight:{mail}");
@@ -236,7 +231,7 @@ static void answer_that_comes_too_late_is_counted(void **state)
     ilk_queue_free(queue);
 }
 
-static void bad_options_are_refused(void **state)
+TEST(bad_options_are_refused)
 {
     const void *names[] = {"mail"};
     const size_t lens[] = {4};
@@ -244,7 +239,6 @@ static void bad_options_are_refused(void **state)
     ilk_worker_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     ilk_worker_opts_init(&opts, sizeof opts);
     opts.batch = 257;
     assert_status(ILK_EINVAL, ilk_worker_open(&worker, client, names, lens, 1,
@@ -259,23 +253,4 @@ static void bad_options_are_refused(void **state)
     assert_status(ILK_EINVAL, ilk_worker_stop(NULL, &err));
     assert_null(worker);
     ilk_worker_free(NULL);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(answer_goes_with_the_next_question),
-        TEST(batch_is_worked_off_one_by_one),
-        TEST(failure_comes_again_later_each_time),
-        TEST(no_answer_counts_as_a_failure),
-        TEST(finish_gives_back_what_was_not_begun),
-        TEST(stop_ends_a_wait),
-        TEST(lease_is_renewed_while_one_works),
-        TEST(answer_that_comes_too_late_is_counted),
-        TEST(bad_options_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 static void assert_seen(const ilk_register *reg, const char *value, size_t len)
 {
     size_t got_len = 99;
@@ -28,12 +30,11 @@ static void assert_nothing_seen(const ilk_register *reg)
 
 /* ---- reading and writing ------------------------------------------------ */
 
-static void a_register_that_nobody_wrote_has_version_0(void **state)
+TEST(a_register_that_nobody_wrote_has_version_0)
 {
     ilk_register *a = open_register(client, "unset");
     ilk_error err = {0};
 
-    (void)state;
     assert_nothing_seen(a);
     assert_int_equal(0, ilk_register_version(a));
     assert_status(ILK_OK, ilk_register_get(a, &err));
@@ -42,13 +43,12 @@ static void a_register_that_nobody_wrote_has_version_0(void **state)
     ilk_register_free(a);
 }
 
-static void what_one_sets_another_gets(void **state)
+TEST(what_one_sets_another_gets)
 {
     ilk_register *a = open_register(client, "get"),
                  *b = open_register(other, "get");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "x\0\r\n\xff", 5, &err));
     assert_seen(a, "x\0\r\n\xff", 5);
 
@@ -64,8 +64,7 @@ static void what_one_sets_another_gets(void **state)
     ilk_register_free(b);
 }
 
-static void a_cas_over_an_old_version_is_refused_and_shows_the_new_one(
-    void **state)
+TEST(a_cas_over_an_old_version_is_refused_and_shows_the_new_one)
 {
     ilk_register *a = open_register(client, "cas"),
                  *b = open_register(other, "cas");
@@ -73,7 +72,6 @@ static void a_cas_over_an_old_version_is_refused_and_shows_the_new_one(
     int64_t first, second;
     char text[96];
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_cas(a, 0, "1", 1, &err));
     first = ilk_register_version(a);
     assert_status(ILK_OK, ilk_register_cas(b, first, "2", 1, &err));
@@ -93,13 +91,12 @@ static void a_cas_over_an_old_version_is_refused_and_shows_the_new_one(
     ilk_register_free(b);
 }
 
-static void a_delete_leaves_a_version_that_the_next_value_exceeds(void **state)
+TEST(a_delete_leaves_a_version_that_the_next_value_exceeds)
 {
     ilk_register *a = open_register(client, "delete");
     ilk_error err = {0};
     int64_t version, deleted;
 
-    (void)state;
     assert_status(ILK_ESTALE, ilk_register_delete(a, ILK_REGISTER_ANY, &err));
     assert_string_equal("there is no value", err.msg);
     assert_status(ILK_OK, ilk_register_set(a, "x", 1, &err));
@@ -122,13 +119,12 @@ static void a_delete_leaves_a_version_that_the_next_value_exceeds(void **state)
     ilk_register_free(a);
 }
 
-static void versions_rise_after_the_server_lost_its_data(void **state)
+TEST(versions_rise_after_the_server_lost_its_data)
 {
     ilk_register *a = open_register(client, "loss");
     ilk_error err = {0};
     int64_t last;
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "x", 1, &err));
     last = ilk_register_version(a);
     fixture_command(&fx, "FLUSHALL");
@@ -140,13 +136,12 @@ static void versions_rise_after_the_server_lost_its_data(void **state)
     ilk_register_free(a);
 }
 
-static void sixty_four_kibibytes_come_through_and_no_more(void **state)
+TEST(sixty_four_kibibytes_come_through_and_no_more)
 {
     ilk_register *a = open_register(client, "large");
     char *value = malloc(ILK_REGISTER_VALUE_MAX + 1);
     ilk_error err = {0};
 
-    (void)state;
     assert_non_null(value);
     for (int i = 0; i <= ILK_REGISTER_VALUE_MAX; i++)
         value[i] = (char)(i * 7);
@@ -165,13 +160,12 @@ static void sixty_four_kibibytes_come_through_and_no_more(void **state)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static void each_kind_of_change_wakes_who_waits(void **state)
+TEST(each_kind_of_change_wakes_who_waits)
 {
     ilk_register *a = open_register(client, "wake"),
                  *b = open_register(other, "wake");
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         waiting w = {
             .reg = b, .version = ilk_register_version(a), .timeout_ms = 20000};
@@ -196,13 +190,12 @@ static void each_kind_of_change_wakes_who_waits(void **state)
     ilk_register_free(b);
 }
 
-static void a_wait_past_another_version_returns_at_once(void **state)
+TEST(a_wait_past_another_version_returns_at_once)
 {
     ilk_register *a = open_register(client, "at once");
     ilk_error err = {0};
     int64_t version;
 
-    (void)state;
     assert_status(ILK_EBUSY, ilk_register_wait(a, 0, 0, &err));
     assert_string_equal("the condition does not hold yet", err.msg);
     assert_status(ILK_OK, ilk_register_set(a, "x", 1, &err));
@@ -215,12 +208,11 @@ static void a_wait_past_another_version_returns_at_once(void **state)
     ilk_register_free(a);
 }
 
-static void a_wait_ends_in_time(void **state)
+TEST(a_wait_ends_in_time)
 {
     ilk_register *a = open_register(client, "time");
     waiting w = {.reg = a, .timeout_ms = 150};
 
-    (void)state;
     start_waiting(&w);
     assert_waited(ILK_ETIMEOUT, &w);
     assert_on_time(waited_ms(&w), 150);
@@ -252,14 +244,13 @@ static void *count_up(void *arg)
 }
 
 /* No increment is lost: of two that began with one version, one is refused. */
-static void many_that_count_up_by_cas_lose_nothing(void **state)
+TEST(many_that_count_up_by_cas_lose_nothing)
 {
     ilk_register *regs[COUNTERS];
     pthread_t threads[COUNTERS];
     ilk_error err = {0};
     void *failed;
 
-    (void)state;
     for (int i = 0; i < COUNTERS; i++) {
         regs[i] = open_register(i % 2 ? client : other, "count");
         pthread_create(&threads[i], NULL, count_up, regs[i]);
@@ -288,7 +279,7 @@ static void *set_often(void *arg)
 
 /* Some in between may be skipped; none comes twice or late, the last never
  * fails to come. */
-static void who_follows_two_that_race_sees_the_last(void **state)
+TEST(who_follows_two_that_race_sees_the_last)
 {
     ilk_register *a = open_register(client, "race"),
                  *b = open_register(client, "race"),
@@ -298,7 +289,6 @@ static void who_follows_two_that_race_sees_the_last(void **state)
     int64_t seen = 0;
     void *failed;
 
-    (void)state;
     pthread_create(&threads[0], NULL, set_often, a);
     pthread_create(&threads[1], NULL, set_often, b);
     while (ilk_register_wait(follower, seen, 700, &err) == ILK_OK) {
@@ -319,7 +309,7 @@ static void who_follows_two_that_race_sees_the_last(void **state)
 
 /* ---- started ------------------------------------------------------------ */
 
-static void a_started_cas_leaves_what_it_saw_in_the_handle(void **state)
+TEST(a_started_cas_leaves_what_it_saw_in_the_handle)
 {
     ilk_register *a = open_register(client, "started"),
                  *b = open_register(client, "started");
@@ -327,7 +317,6 @@ static void a_started_cas_leaves_what_it_saw_in_the_handle(void **state)
     ilk_op *op;
     int64_t version;
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set_start(&op, a, "one", 3, &err));
     assert_ends(ILK_OK, client, op);
     assert_seen(a, "one", 3);
@@ -347,25 +336,4 @@ static void a_started_cas_leaves_what_it_saw_in_the_handle(void **state)
     assert_int_equal(ilk_register_version(a), ilk_register_version(b));
     ilk_register_free(a);
     ilk_register_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_register_that_nobody_wrote_has_version_0),
-        cmocka_unit_test(what_one_sets_another_gets),
-        cmocka_unit_test(
-            a_cas_over_an_old_version_is_refused_and_shows_the_new_one),
-        cmocka_unit_test(a_delete_leaves_a_version_that_the_next_value_exceeds),
-        cmocka_unit_test(versions_rise_after_the_server_lost_its_data),
-        cmocka_unit_test(sixty_four_kibibytes_come_through_and_no_more),
-        cmocka_unit_test(each_kind_of_change_wakes_who_waits),
-        cmocka_unit_test(a_wait_past_another_version_returns_at_once),
-        cmocka_unit_test(a_wait_ends_in_time),
-        cmocka_unit_test(many_that_count_up_by_cas_lose_nothing),
-        cmocka_unit_test(who_follows_two_that_race_sees_the_last),
-        cmocka_unit_test(a_started_cas_leaves_what_it_saw_in_the_handle),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

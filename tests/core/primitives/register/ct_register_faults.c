@@ -11,20 +11,22 @@
 
 static ilk_client *behind; /* behind the proxy */
 
-static int setup(void **state)
+static int setup(void)
 {
-    if (client_setup(state) != 0 || proxy_before_server(&between) != 0)
+    if (client_setup() != 0 || proxy_before_server(&between) != 0)
         return -1;
     behind = open_client_at(between.url);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_client_free(behind);
     proxy_close(&between);
-    return client_teardown(state);
+    return client_teardown();
 }
+
+AROUND_ALL(setup, teardown);
 
 /* ---- replies that are lost ---------------------------------------------- */
 
@@ -33,12 +35,11 @@ static int64_t version_on_record(const char *name)
     return fixture_int(&fx, "HGET ilk:register:{%s} version", name);
 }
 
-static void a_set_whose_answer_was_lost_happens_once(void **state)
+TEST(a_set_whose_answer_was_lost_happens_once)
 {
     ilk_register *a = open_register(behind, "once");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "warm", 4, &err));
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_REGISTER_SET].sha1, 3);
     assert_status(ILK_OK, ilk_register_set(a, "x", 1, &err));
@@ -49,13 +50,12 @@ static void a_set_whose_answer_was_lost_happens_once(void **state)
     ilk_register_free(a);
 }
 
-static void a_cas_whose_answer_was_lost_is_found_by_its_token(void **state)
+TEST(a_cas_whose_answer_was_lost_is_found_by_its_token)
 {
     ilk_register *a = open_register(behind, "found");
     ilk_error err = {0};
     int64_t known;
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "warm", 4, &err));
     known = ilk_register_version(a);
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_REGISTER_SET].sha1, 3);
@@ -68,12 +68,11 @@ static void a_cas_whose_answer_was_lost_is_found_by_its_token(void **state)
     ilk_register_free(a);
 }
 
-static void a_delete_whose_answer_was_lost_has_deleted(void **state)
+TEST(a_delete_whose_answer_was_lost_has_deleted)
 {
     ilk_register *a = open_register(behind, "gone");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "warm", 4, &err));
     assert_status(ILK_OK, ilk_register_delete(a, ILK_REGISTER_ANY, &err));
     assert_status(ILK_OK, ilk_register_set(a, "warm", 4, &err));
@@ -98,7 +97,7 @@ static void fill_memory(const char *name)
                  "1", name, (char *)NULL);
 }
 
-static void a_retry_that_may_be_forgotten_has_an_unknown_outcome(void **state)
+TEST(a_retry_that_may_be_forgotten_has_an_unknown_outcome)
 {
     ilk_register *a = open_register(behind, "forgot"),
                  *theirs = open_register(client, "forgot");
@@ -106,7 +105,6 @@ static void a_retry_that_may_be_forgotten_has_an_unknown_outcome(void **state)
     ilk_error err = {0};
     int64_t known;
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "warm", 4, &err));
     assert_status(ILK_OK, ilk_register_delete(a, ILK_REGISTER_ANY, &err));
     known = ilk_register_version(a);
@@ -138,12 +136,11 @@ static void a_retry_that_may_be_forgotten_has_an_unknown_outcome(void **state)
     ilk_register_free(theirs);
 }
 
-static void a_refused_cas_is_sure_when_nothing_is_forgotten(void **state)
+TEST(a_refused_cas_is_sure_when_nothing_is_forgotten)
 {
     ilk_register *a = open_register(behind, "sure");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "warm", 4, &err));
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_REGISTER_SET].sha1, 3);
 
@@ -153,14 +150,13 @@ static void a_refused_cas_is_sure_when_nothing_is_forgotten(void **state)
     ilk_register_free(a);
 }
 
-static void a_wait_whose_answer_was_lost_is_queued_once(void **state)
+TEST(a_wait_whose_answer_was_lost_is_queued_once)
 {
     ilk_register *a = open_register(behind, "line"),
                  *theirs = open_register(client, "line");
     waiting w = {.reg = a, .timeout_ms = 20000};
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EBUSY, ilk_register_wait(a, 0, 0, &err)); /* knows it */
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_REGISTER_WAIT].sha1, 2);
     start_waiting(&w);
@@ -177,12 +173,11 @@ static void a_wait_whose_answer_was_lost_is_queued_once(void **state)
 }
 
 /* The message goes to nobody; the refresh, or the inbox opened anew, sees. */
-static void a_message_that_was_lost_costs_time_and_no_more(void **state)
+TEST(a_message_that_was_lost_costs_time_and_no_more)
 {
     ilk_register *a = open_register(client, "lost");
     waiting w = {.reg = a, .timeout_ms = 20000};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("register", "lost", 1);
     fixture_command(&fx, "HSET ilk:register:{lost} version 5 value v");
@@ -196,7 +191,7 @@ static void a_message_that_was_lost_costs_time_and_no_more(void **state)
 
 /* ---- replies that make no sense ----------------------------------------- */
 
-static void a_hostile_reply_is_refused(void **state)
+TEST(a_hostile_reply_is_refused)
 {
     static const struct {
         const char *name;
@@ -216,7 +211,6 @@ static void a_hostile_reply_is_refused(void **state)
     ilk_register *a = open_register(behind, "hostile");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "x", 1, &err));
     assert_status(ILK_OK, ilk_register_delete(a, ILK_REGISTER_ANY, &err));
     assert_status(ILK_OK, ilk_register_get(a, &err));
@@ -237,13 +231,12 @@ static void a_hostile_reply_is_refused(void **state)
     ilk_register_free(a);
 }
 
-static void a_refusal_of_a_set_is_refused(void **state)
+TEST(a_refusal_of_a_set_is_refused)
 {
     static const char stale[] = "*5\r\n:9\r\n:5\r\n:1\r\n$1\r\nx\r\n:0\r\n";
     ilk_register *a = open_register(behind, "nonsense");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "x", 1, &err));
     proxy_replace(&between, ilk__scripts[ILK__SCRIPT_REGISTER_SET].sha1, stale,
                   sizeof stale - 1);
@@ -253,12 +246,11 @@ static void a_refusal_of_a_set_is_refused(void **state)
     ilk_register_free(a);
 }
 
-static void no_version_is_used_twice_when_none_can_rise(void **state)
+TEST(no_version_is_used_twice_when_none_can_rise)
 {
     ilk_register *a = open_register(client, "end");
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx,
                     "HSET ilk:register:{end} version 9007199254740991 value v");
 
@@ -269,13 +261,12 @@ static void no_version_is_used_twice_when_none_can_rise(void **state)
 
 /* ---- ends that come from outside ---------------------------------------- */
 
-static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
+TEST(a_signal_ends_a_wait_that_the_next_takes_up)
 {
     ilk_register *a = open_register(client, "eintr");
     waiting w = {.reg = a, .timeout_ms = -1};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("register", "eintr", 1);
     interrupt_waiting(&w);
@@ -297,13 +288,12 @@ static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
     ilk_register_free(a);
 }
 
-static void a_wait_past_another_version_does_not_take_up_the_first(void **state)
+TEST(a_wait_past_another_version_does_not_take_up_the_first)
 {
     ilk_register *a = open_register(client, "kinds");
     waiting w = {.reg = a, .timeout_ms = -1};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("register", "kinds", 1);
     interrupt_waiting(&w);
@@ -316,14 +306,13 @@ static void a_wait_past_another_version_does_not_take_up_the_first(void **state)
     ilk_register_free(a);
 }
 
-static void cancelling_and_closing_end_a_wait(void **state)
+TEST(cancelling_and_closing_end_a_wait)
 {
     ilk_client *own = open_client();
     ilk_register *a = open_register(own, "ended");
     waiting w = {.reg = a, .timeout_ms = -1};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("register", "ended", 1);
     assert_status(ILK_EHELD, ilk_register_get(a, &err)); /* in use */
@@ -342,7 +331,7 @@ static void cancelling_and_closing_end_a_wait(void **state)
 }
 
 /* Parent and child have read one version: one of them is refused. */
-static void a_fork_between_get_and_cas_loses_no_change(void **state)
+TEST(a_fork_between_get_and_cas_loses_no_change)
 {
     ilk_client *own = open_client();
     ilk_register *a = open_register(own, "fork");
@@ -350,7 +339,6 @@ static void a_fork_between_get_and_cas_loses_no_change(void **state)
     int64_t known;
     pid_t pid;
 
-    (void)state;
     assert_status(ILK_OK, ilk_register_set(a, "0", 1, &err));
     assert_status(ILK_OK, ilk_register_get(a, &err));
     known = ilk_register_version(a);
@@ -378,12 +366,11 @@ static void a_fork_between_get_and_cas_loses_no_change(void **state)
 
 /* ---- bad input ---------------------------------------------------------- */
 
-static void bad_input_is_refused_with_its_value(void **state)
+TEST(bad_input_is_refused_with_its_value)
 {
     ilk_register *a = open_register(client, "bad"), *none = (ilk_register *)1;
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(ILK_EINVAL, ilk_register_open(NULL, client, "x", 1, &err));
     assert_int_equal(ILK_EINVAL, ilk_register_open(&none, NULL, "x", 1, &err));
     assert_null(none);
@@ -402,12 +389,11 @@ static void bad_input_is_refused_with_its_value(void **state)
     ilk_register_free(a);
 }
 
-static void null_is_refused_everywhere(void **state)
+TEST(null_is_refused_everywhere)
 {
     ilk_error err = {0};
     size_t len = 1;
 
-    (void)state;
     assert_int_equal(ILK_EINVAL, ilk_register_set(NULL, "", 0, &err));
     assert_string_equal("register must not be NULL", err.msg);
     assert_int_equal(ILK_EINVAL, ilk_register_cas(NULL, 0, "", 0, NULL));
@@ -421,12 +407,11 @@ static void null_is_refused_everywhere(void **state)
     ilk_register_free(NULL);
 }
 
-static void a_key_of_another_type_is_an_error(void **state)
+TEST(a_key_of_another_type_is_an_error)
 {
     ilk_register *a = open_register(client, "type");
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "SET ilk:register:{type} x");
     assert_status(ILK_ETYPE, ilk_register_get(a, &err));
     assert_status(ILK_ETYPE, ilk_register_set(a, NULL, 0, &err));
@@ -437,14 +422,13 @@ static void a_key_of_another_type_is_an_error(void **state)
 
 /* ---- last, because the server starts anew ------------------------------- */
 
-static void a_wait_survives_a_flush_and_a_restart(void **state)
+TEST(a_wait_survives_a_flush_and_a_restart)
 {
     ilk_register *a = open_register(client, "flush"),
                  *b = open_register(behind, "flush");
     waiting w = {.reg = b, .timeout_ms = 30000};
     ilk_error err = {0};
 
-    (void)state;
     start_waiting(&w);
     await_queue_length("register", "flush", 1);
     fixture_command(&fx, "FLUSHALL");
@@ -458,31 +442,4 @@ static void a_wait_survives_a_flush_and_a_restart(void **state)
     assert_waited(ILK_OK, &w);
     ilk_register_free(a);
     ilk_register_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_whose_answer_was_lost_happens_once),
-        cmocka_unit_test(a_cas_whose_answer_was_lost_is_found_by_its_token),
-        cmocka_unit_test(a_delete_whose_answer_was_lost_has_deleted),
-        cmocka_unit_test(a_retry_that_may_be_forgotten_has_an_unknown_outcome),
-        cmocka_unit_test(a_refused_cas_is_sure_when_nothing_is_forgotten),
-        cmocka_unit_test(a_wait_whose_answer_was_lost_is_queued_once),
-        cmocka_unit_test(a_message_that_was_lost_costs_time_and_no_more),
-        cmocka_unit_test(a_hostile_reply_is_refused),
-        cmocka_unit_test(a_refusal_of_a_set_is_refused),
-        cmocka_unit_test(no_version_is_used_twice_when_none_can_rise),
-        cmocka_unit_test(a_signal_ends_a_wait_that_the_next_takes_up),
-        cmocka_unit_test(
-            a_wait_past_another_version_does_not_take_up_the_first),
-        cmocka_unit_test(cancelling_and_closing_end_a_wait),
-        cmocka_unit_test(a_fork_between_get_and_cas_loses_no_change),
-        cmocka_unit_test(bad_input_is_refused_with_its_value),
-        cmocka_unit_test(null_is_refused_everywhere),
-        cmocka_unit_test(a_key_of_another_type_is_an_error),
-        cmocka_unit_test(a_wait_survives_a_flush_and_a_restart),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -8,24 +8,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "test.h"
 
 static ilk_register *reg;
 
-static int setup(void **state)
+static int setup(void)
 {
     ilk_error err = {0};
 
-    if (state_op_setup(state) != 0)
+    if (state_op_setup() != 0)
         return -1;
     return ilk_register_open(&reg, &state_client, "r", 1, &err);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
     ilk_register_free(reg);
-    return state_op_teardown(state);
+    return state_op_teardown();
 }
+
+AROUND_EACH(setup, teardown);
 
 static void assert_asks(int queued, const char *known)
 {
@@ -56,9 +58,8 @@ static void answer_state(int64_t version, int has_value, const char *value)
     assert_int_equal(state_op.status, ILK_OK);
 }
 
-static void another_version_is_seen_at_once(void **state)
+TEST(another_version_is_seen_at_once)
 {
-    (void)state;
     assert_int_equal(state_begin(reg, 5000), ILK__ACT_SEND);
     answer_state(77, 1, "value");
     assert_int_equal(77, ilk_register_version(reg));
@@ -66,9 +67,8 @@ static void another_version_is_seen_at_once(void **state)
     assert_null(state_waiter(reg)->refresher);
 }
 
-static void no_value_is_not_an_empty_one(void **state)
+TEST(no_value_is_not_an_empty_one)
 {
-    (void)state;
     assert_int_equal(state_begin(reg, 5000), ILK__ACT_SEND);
     answer_state(77, 1, "");
     assert_string_equal("", ilk_register_value(reg, NULL));
@@ -78,11 +78,10 @@ static void no_value_is_not_an_empty_one(void **state)
     assert_int_equal(78, ilk_register_version(reg));
 }
 
-static void woken_it_asks_again_in_the_same_place(void **state)
+TEST(woken_it_asks_again_in_the_same_place)
 {
     char entry[ILK__ENTRY_MAX];
 
-    (void)state;
     enqueue();
     snprintf(entry, sizeof entry, "%s", state_waiter(reg)->entry);
     inbox_receives("1 change ilk:register:wait:{r}");
@@ -94,18 +93,16 @@ static void woken_it_asks_again_in_the_same_place(void **state)
     answer_state(78, 0, "");
 }
 
-static void a_change_of_another_register_wakes_nobody(void **state)
+TEST(a_change_of_another_register_wakes_nobody)
 {
-    (void)state;
     enqueue();
     inbox_receives("1 change ilk:register:wait:{s}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
 
-static void time_that_runs_out_takes_the_entry_back(void **state)
+TEST(time_that_runs_out_takes_the_entry_back)
 {
-    (void)state;
     enqueue();
     local_ms += 5000;
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_SEND_ONLY);
@@ -114,28 +111,11 @@ static void time_that_runs_out_takes_the_entry_back(void **state)
     assert_int_equal(state_op.status, ILK_ETIMEOUT);
 }
 
-static void a_reply_of_another_shape_is_refused(void **state)
+TEST(a_reply_of_another_shape_is_refused)
 {
-    (void)state;
     assert_int_equal(state_begin(reg, 0), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d 5", ILK__CODE_STATE),
                      ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&state_op, ILK_OK), ILK__ACT_DONE);
     assert_int_equal(state_op.status, ILK_EREPLY);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(another_version_is_seen_at_once),
-        TEST(no_value_is_not_an_empty_one),
-        TEST(woken_it_asks_again_in_the_same_place),
-        TEST(a_change_of_another_register_wakes_nobody),
-        TEST(time_that_runs_out_takes_the_entry_back),
-        TEST(a_reply_of_another_shape_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

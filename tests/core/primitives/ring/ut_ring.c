@@ -8,12 +8,14 @@
 #include "base/alloc.h"
 #include "base/md5.h"
 
-#include "cmocka_all.h"
 #include "dice.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+AROUND_ALL(dice_seed, NULL);
 
 enum { NODES = 12, KEYS = 200, STEPS = 150 };
 
@@ -136,9 +138,8 @@ static void random_changes_agree(int32_t layout, uint32_t flags)
     ilk_ring_free(ring);
 }
 
-static void changes_lead_where_a_new_ring_is(void **state)
+TEST(changes_lead_where_a_new_ring_is)
 {
-    (void)state;
     random_changes_agree(ILK_RING_KETAMA, 0);
     random_changes_agree(ILK_RING_KETAMA, ILK_RING_SHARES);
     random_changes_agree(ILK_RING_TOOZ, 0);
@@ -146,13 +147,12 @@ static void changes_lead_where_a_new_ring_is(void **state)
 
 /* Each key that another node has after the change went to the node that was added,
  * or came from the one that left or became lighter. */
-static void a_change_moves_only_the_keys_of_its_node(void **state)
+TEST(a_change_moves_only_the_keys_of_its_node)
 {
     static const int32_t layouts[] = {ILK_RING_KETAMA, ILK_RING_TOOZ};
     char key[16];
     int moved = 0;
 
-    (void)state;
     for (int step = 0; step < STEPS; step++) {
         int32_t layout = layouts[step % 2];
         world w = {{0}}, before;
@@ -183,11 +183,10 @@ static void a_change_moves_only_the_keys_of_its_node(void **state)
     assert_true(moved > 100);
 }
 
-static void a_copy_is_another_ring(void **state)
+TEST(a_copy_is_another_ring)
 {
     ilk_ring *ring = new_ring(ILK_RING_KETAMA, 0), *empty = NULL, *copy = NULL;
 
-    (void)state;
     assert_int_equal(ILK_OK, ilk_ring_copy(&empty, ring, &err));
     assert_int_equal(ILK_OK, ilk_ring_copy(&copy, empty, &err));
     ilk_ring_free(copy);
@@ -208,14 +207,13 @@ static void a_copy_is_another_ring(void **state)
     ilk_ring_free(ring);
 }
 
-static void several_are_added_all_or_none(void **state)
+TEST(several_are_added_all_or_none)
 {
     static const void *const names[] = {"b", "c", "b", "", "a"};
     static const size_t lens[] = {1, 1, 1, 0, 1};
     static const int64_t weights[] = {1, 2, 1, 1, 0};
     ilk_ring *ring = new_ring(ILK_RING_KETAMA, 0);
 
-    (void)state;
     add(ring, "a", 1);
     assert_int_equal(ILK_EINVAL,
                      ilk_ring_add_many(ring, names, lens, 3, NULL, &err));
@@ -241,11 +239,10 @@ static void several_are_added_all_or_none(void **state)
     ilk_ring_free(ring);
 }
 
-static void the_points_have_a_limit(void **state)
+TEST(the_points_have_a_limit)
 {
     ilk_ring *ring = new_ring(ILK_RING_KETAMA, 0);
 
-    (void)state;
     add(ring, "a", 14);
     assert_int_equal(ILK_EINVAL, ilk_ring_add(ring, "b", 1, 26201, &err));
     assert_string_equal("the ring would have 4194400 points, at most 4194304",
@@ -258,13 +255,12 @@ static void the_points_have_a_limit(void **state)
 }
 
 /* libketama gives 39 hashes to each of 61 servers, by its single precision. */
-static void shares_are_rounded_where_libketama_rounds(void **state)
+TEST(shares_are_rounded_where_libketama_rounds)
 {
     ilk_ring *shares = new_ring(ILK_RING_KETAMA, ILK_RING_SHARES);
     ilk_ring *fixed = new_ring(ILK_RING_KETAMA, 0);
     char node[16];
 
-    (void)state;
     for (int i = 0; i < 61; i++) {
         snprintf(node, sizeof node, "10.0.2.%d:1", i);
         add(shares, node, 1);
@@ -347,13 +343,12 @@ static const char *owner(const place *points, size_t count, const char *key,
 
 /* Names that are written twice and more have points in common in tooz, and are
  * keys whose hash is a point; so are "<node>-<number>" in ketama. */
-static void a_key_has_the_node_of_the_first_point_behind_it(void **state)
+TEST(a_key_has_the_node_of_the_first_point_behind_it)
 {
     static const char *const nodes[] = {"11", "2", "1", "1111", "22"};
     static place points[5 * 160];
     char key[32];
 
-    (void)state;
     for (int tooz = 0; tooz < 2; tooz++) {
         ilk_ring *ring = new_ring(tooz ? ILK_RING_TOOZ : ILK_RING_KETAMA, 0);
         size_t count = 0;
@@ -380,13 +375,12 @@ static void a_key_has_the_node_of_the_first_point_behind_it(void **state)
     }
 }
 
-static void several_nodes_are_different_and_in_order(void **state)
+TEST(several_nodes_are_different_and_in_order)
 {
     world w = {{0}};
     int32_t nodes[NODES], less[NODES];
     char key[16], name[16];
 
-    (void)state;
     for (int i = 0; i < NODES; i++)
         w.weights[i] = (int64_t)dice(3) + 1;
     for (int i = 0; i < KEYS; i++) {
@@ -416,13 +410,12 @@ static void several_nodes_are_different_and_in_order(void **state)
 
 /* Place keys one after another: no node gets more than its bound, and a node that
  * has room keeps its keys. */
-static void bounded_loads_are_kept(void **state)
+TEST(bounded_loads_are_kept)
 {
     static const double factors[] = {1, 1.05, 1.25, 2};
     static const int64_t weights[] = {1, 3, 1, 2};
     char key[16];
 
-    (void)state;
     for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
         int64_t loads[4] = {0};
         ilk_ring *ring = new_ring(ILK_RING_KETAMA, 0);
@@ -451,13 +444,12 @@ static void bounded_loads_are_kept(void **state)
     }
 }
 
-static void loads_beyond_counting_still_find_a_node(void **state)
+TEST(loads_beyond_counting_still_find_a_node)
 {
     int64_t loads[3] = {INT64_MAX, INT64_MAX, INT64_MAX};
     ilk_ring *ring = new_ring(ILK_RING_KETAMA, 0);
     int32_t node = -1;
 
-    (void)state;
     add(ring, "a", 1);
     add(ring, "b", 1);
     add(ring, "c", 1);
@@ -469,12 +461,11 @@ static void loads_beyond_counting_still_find_a_node(void **state)
 
 /* ---- what is refused ---------------------------------------------------- */
 
-static void options_are_checked(void **state)
+TEST(options_are_checked)
 {
     ilk_ring_opts opts;
     ilk_ring *ring = NULL;
 
-    (void)state;
     ilk_ring_opts_init(NULL, 0);
     ilk_ring_opts_init(&opts, sizeof opts);
     opts.layout = 2;
@@ -493,7 +484,7 @@ static void options_are_checked(void **state)
     assert_int_equal(ILK_EINVAL, ilk_ring_new(NULL, NULL, &err));
 }
 
-static void missing_arguments_are_refused(void **state)
+TEST(missing_arguments_are_refused)
 {
     const char *name = "a";
     const void *const none[] = {NULL};
@@ -502,7 +493,6 @@ static void missing_arguments_are_refused(void **state)
     int32_t node = 7;
     ilk_ring *ring = new_ring(ILK_RING_KETAMA, 0), *copy = NULL;
 
-    (void)state;
     assert_int_equal(ILK_EINVAL, ilk_ring_copy(&copy, NULL, &err));
     assert_int_equal(ILK_EINVAL, ilk_ring_copy(NULL, ring, &err));
     assert_int_equal(ILK_EINVAL, ilk_ring_add(NULL, name, 1, 1, &err));
@@ -538,12 +528,11 @@ static void missing_arguments_are_refused(void **state)
     ilk_ring_free(NULL);
 }
 
-static void errors_name_the_node(void **state)
+TEST(errors_name_the_node)
 {
     char name[513];
     ilk_ring *ring = new_ring(ILK_RING_KETAMA, 0);
 
-    (void)state;
     memset(name, 'n', sizeof name);
     assert_int_equal(ILK_EINVAL,
                      ilk_ring_add(ring, name, sizeof name, 1, &err));
@@ -607,12 +596,11 @@ static ilk_status use_get_n(ilk_ring *ring)
 
 /* Fail the n-th allocation and all after it, for n = 1, 2, ...: the ring stays as
  * it was until there is memory enough. */
-static void without_memory_the_ring_stays_as_it_was(void **state)
+TEST(without_memory_the_ring_stays_as_it_was)
 {
     static use *const uses[] = {use_add,  use_remove, use_weight,
                                 use_copy, use_new,    use_get_n};
 
-    (void)state;
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
         ilk_status st = ILK_ENOMEM;
 
@@ -635,27 +623,4 @@ static void without_memory_the_ring_stays_as_it_was(void **state)
             ilk_ring_free(ring);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_lead_where_a_new_ring_is),
-        cmocka_unit_test(a_change_moves_only_the_keys_of_its_node),
-        cmocka_unit_test(a_copy_is_another_ring),
-        cmocka_unit_test(several_are_added_all_or_none),
-        cmocka_unit_test(the_points_have_a_limit),
-        cmocka_unit_test(shares_are_rounded_where_libketama_rounds),
-        cmocka_unit_test(a_key_has_the_node_of_the_first_point_behind_it),
-        cmocka_unit_test(several_nodes_are_different_and_in_order),
-        cmocka_unit_test(bounded_loads_are_kept),
-        cmocka_unit_test(loads_beyond_counting_still_find_a_node),
-        cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(missing_arguments_are_refused),
-        cmocka_unit_test(errors_name_the_node),
-        cmocka_unit_test(without_memory_the_ring_stays_as_it_was),
-    };
-
-    dice_seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(server_flush, NULL);
+
 /* ---- opening ------------------------------------------------------------ */
 
 static ilk_status try_open(ilk_client *client, const char *name, size_t len,
@@ -24,13 +27,12 @@ static ilk_status try_open(ilk_client *client, const char *name, size_t len,
     return st;
 }
 
-static void names_are_checked_as_those_of_locks(void **state)
+TEST_WITH(NULL, NULL, names_are_checked_as_those_of_locks)
 {
     char longest[ILK_NAME_MAX + 1];
     ilk_client *client = open_client();
     ilk_error err = {0};
 
-    (void)state;
     memset(longest, 'n', sizeof longest);
     assert_status(ILK_OK,
                   try_open(client, longest, ILK_NAME_MAX, 1, NULL, &err));
@@ -43,7 +45,7 @@ static void names_are_checked_as_those_of_locks(void **state)
     ilk_client_free(client);
 }
 
-static void limits_and_permits_are_checked(void **state)
+TEST_WITH(NULL, NULL, limits_and_permits_are_checked)
 {
     static const struct {
         int32_t limit, permits;
@@ -59,7 +61,6 @@ static void limits_and_permits_are_checked(void **state)
     ilk_semaphore_opts opts = {.size = sizeof opts};
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         opts.permits = bad[i].permits;
         assert_status(ILK_EINVAL,
@@ -71,7 +72,7 @@ static void limits_and_permits_are_checked(void **state)
     ilk_client_free(client);
 }
 
-static void options_are_checked(void **state)
+TEST_WITH(NULL, NULL, options_are_checked)
 {
     const ilk_semaphore_opts bad[] = {
         {.size = sizeof *bad, .ttl_ms = -1},
@@ -85,7 +86,6 @@ static void options_are_checked(void **state)
     ilk_semaphore *semaphore = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_status(ILK_EINVAL, try_open(client, "n", 1, 2, &bad[i], &err));
     assert_status(ILK_EINVAL, try_open(NULL, "n", 1, 2, NULL, &err));
@@ -109,14 +109,13 @@ static void options_are_checked(void **state)
 
 /* ---- taking ------------------------------------------------------------- */
 
-static void permits_up_to_the_limit_are_held_at_once(void **state)
+TEST(permits_up_to_the_limit_are_held_at_once)
 {
     ilk_client *clients[] = {open_client(), open_client()};
     ilk_semaphore *s[4];
     ilk_error err = {0};
     int64_t last = 0;
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         s[i] = open_semaphore(clients[i % 2], "many", 3);
     for (int i = 0; i < 3; i++) {
@@ -141,14 +140,13 @@ static void permits_up_to_the_limit_are_held_at_once(void **state)
     ilk_client_free(clients[1]);
 }
 
-static void several_permits_are_one_hold(void **state)
+TEST(several_permits_are_one_hold)
 {
     ilk_client *client = open_client();
     ilk_semaphore *two = open_semaphore_with(client, "sev", 3, 2, 0, 0);
     ilk_semaphore *other = open_semaphore_with(client, "sev", 3, 2, 0, 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(two, 0, &err));
     assert_int_equal(2, permits_taken("sev"));
     assert_status(ILK_EBUSY, ilk_semaphore_acquire(other, 0, &err));
@@ -165,14 +163,13 @@ static void several_permits_are_one_hold(void **state)
     ilk_client_free(client);
 }
 
-static void the_name_itself_is_never_touched(void **state)
+TEST(the_name_itself_is_never_touched)
 {
     ilk_client *client = open_client();
     ilk_semaphore *s = open_semaphore(client, "raw", 1);
     ilk_lock *lock = open_lock(client, "raw");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(s, 0, &err));
     assert_int_equal(0, fixture_int(&fx, "EXISTS raw"));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -183,7 +180,7 @@ static void the_name_itself_is_never_touched(void **state)
     ilk_client_free(client);
 }
 
-static void wrong_type_at_the_keys_is_told(void **state)
+TEST(wrong_type_at_the_keys_is_told)
 {
     static const char *const kinds[] = {"", "fence:", "wait:", "live:"};
     ilk_client *client = open_client();
@@ -191,7 +188,6 @@ static void wrong_type_at_the_keys_is_told(void **state)
     ilk_error err = {0};
     char name[16];
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "type%d", i);
         holder = open_semaphore(client, name, 1);
@@ -209,14 +205,13 @@ static void wrong_type_at_the_keys_is_told(void **state)
 
 /* ---- leases ------------------------------------------------------------- */
 
-static void a_hold_is_renewed_as_long_as_its_owner_lives(void **state)
+TEST(a_hold_is_renewed_as_long_as_its_owner_lives)
 {
     ilk_client *client = open_client();
     ilk_semaphore *s = open_semaphore_with(client, "renew", 2, 2, 1500, 0);
     ilk_semaphore *other = open_semaphore(client, "renew", 2);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(s, 0, &err));
     for (int i = 0; i < 5; i++) {
         fixture_sleep_ms(500);
@@ -250,7 +245,7 @@ static void assert_loss(ilk_client *client, const ilk_semaphore *s,
                   ilk_client_next_notification(client, &notification, &err));
 }
 
-static void a_lost_hold_is_told(void **state)
+TEST(a_lost_hold_is_told)
 {
     ilk_client *client = open_client();
     ilk_semaphore *out =
@@ -259,7 +254,6 @@ static void a_lost_hold_is_told(void **state)
     ilk_error err = {0};
     int fd;
 
-    (void)state;
     assert_status(ILK_OK, ilk_client_notification_fd(client, &fd, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(out, 0, &err));
     assert_loss(client, out, ILK_ETIMEOUT);
@@ -277,7 +271,7 @@ static void a_lost_hold_is_told(void **state)
     ilk_client_free(client);
 }
 
-static void a_hold_moves_to_another_handle_by_its_token(void **state)
+TEST(a_hold_moves_to_another_handle_by_its_token)
 {
     ilk_client *client = open_client();
     ilk_semaphore *donor = open_semaphore_with(client, "move", 3, 2, 1500, 0);
@@ -286,7 +280,6 @@ static void a_hold_moves_to_another_handle_by_its_token(void **state)
     char token[160];
     int64_t fence;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(donor, 0, &err));
     snprintf(token, sizeof token, "%s", ilk_semaphore_token(donor));
     fence = ilk_semaphore_fence(donor);
@@ -308,14 +301,13 @@ static void a_hold_moves_to_another_handle_by_its_token(void **state)
 
 /* ---- fork --------------------------------------------------------------- */
 
-static void a_child_cannot_use_its_parents_hold(void **state)
+TEST(a_child_cannot_use_its_parents_hold)
 {
     ilk_client *client = open_client();
     ilk_semaphore *s = open_semaphore(client, "fork", 2);
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(s, 0, &err));
     pid = fork_now();
     if (pid == 0) {
@@ -330,27 +322,4 @@ static void a_child_cannot_use_its_parents_hold(void **state)
     assert_status(ILK_OK, ilk_semaphore_release(s, &err));
     ilk_semaphore_free(s);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_checked_as_those_of_locks),
-        cmocka_unit_test(limits_and_permits_are_checked),
-        cmocka_unit_test(options_are_checked),
-        cmocka_unit_test_setup(permits_up_to_the_limit_are_held_at_once,
-                               server_flush),
-        cmocka_unit_test_setup(several_permits_are_one_hold, server_flush),
-        cmocka_unit_test_setup(the_name_itself_is_never_touched, server_flush),
-        cmocka_unit_test_setup(wrong_type_at_the_keys_is_told, server_flush),
-        cmocka_unit_test_setup(a_hold_is_renewed_as_long_as_its_owner_lives,
-                               server_flush),
-        cmocka_unit_test_setup(a_lost_hold_is_told, server_flush),
-        cmocka_unit_test_setup(a_hold_moves_to_another_handle_by_its_token,
-                               server_flush),
-        cmocka_unit_test_setup(a_child_cannot_use_its_parents_hold,
-                               server_flush),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-static void inspection_tells_who_holds_and_who_waits(void **state)
+AROUND_ALL(server_setup, server_teardown);
+
+TEST(inspection_tells_who_holds_and_who_waits)
 {
     ilk_client_opts labelled = {.size = sizeof labelled, .label = "the-shop"};
     ilk_client *client = NULL;
@@ -13,7 +15,6 @@ static void inspection_tells_who_holds_and_who_waits(void **state)
     ilk_error err = {0};
     sem_taker t;
 
-    (void)state;
     assert_status(ILK_OK,
                   ilk_client_open(&client, fx.unix_url, &labelled, &err));
     two = open_semaphore_with(client, "look", 4, 2, 0, 0);
@@ -57,13 +58,12 @@ static void inspection_tells_who_holds_and_who_waits(void **state)
     ilk_client_free(client);
 }
 
-static void an_unused_name_is_free(void **state)
+TEST(an_unused_name_is_free)
 {
     ilk_client *client = open_client();
     ilk_info *info = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_inspect(&info, client, "no", 2, &err));
     assert_int_equal(ILK_INFO_FREE, ilk_info_get_state(info));
     assert_int_equal(0, ilk_info_limit(info));
@@ -74,13 +74,12 @@ static void an_unused_name_is_free(void **state)
     ilk_client_free(client);
 }
 
-static void what_cannot_be_looked_at_is_told(void **state)
+TEST(what_cannot_be_looked_at_is_told)
 {
     ilk_client *client = open_client();
     ilk_info *info = (ilk_info *)&client;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EINVAL,
                   ilk_semaphore_inspect(&info, client, "", 0, &err));
     assert_null(info);
@@ -94,14 +93,13 @@ static void what_cannot_be_looked_at_is_told(void **state)
 }
 
 /* More than are listed: the first hundred, and the number of all. */
-static void a_long_list_is_cut(void **state)
+TEST(a_long_list_is_cut)
 {
     ilk_client *client = open_client();
     ilk_semaphore *s[105];
     ilk_info *info = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (int i = 0; i < 105; i++) {
         s[i] = open_semaphore(client, "long", 200);
         assert_status(ILK_OK, ilk_semaphore_acquire(s[i], 0, &err));
@@ -118,16 +116,4 @@ static void a_long_list_is_cut(void **state)
     for (int i = 0; i < 105; i++)
         ilk_semaphore_free(s[i]);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inspection_tells_who_holds_and_who_waits),
-        cmocka_unit_test(an_unused_name_is_free),
-        cmocka_unit_test(what_cannot_be_looked_at_is_told),
-        cmocka_unit_test(a_long_list_is_cut),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

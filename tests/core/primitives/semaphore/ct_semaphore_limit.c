@@ -2,14 +2,16 @@
 /* ct_semaphore_limit.c -- the limit: told when it differs, raised, lowered. */
 #include "semaphore_case.h"
 
-static void another_limit_is_told_by_both_numbers(void **state)
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(server_flush, NULL);
+
+TEST(another_limit_is_told_by_both_numbers)
 {
     ilk_client *client = open_client();
     ilk_semaphore *s3 = open_semaphore(client, "diff", 3);
     ilk_semaphore *s4 = open_semaphore(client, "diff", 4);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(s3, 0, &err));
     for (int64_t timeout = 0; timeout <= 1000; timeout += 1000) {
         assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s4, timeout, &err));
@@ -25,14 +27,13 @@ static void another_limit_is_told_by_both_numbers(void **state)
     ilk_client_free(client);
 }
 
-static void a_raised_limit_wakes_and_a_lowered_one_drains(void **state)
+TEST(a_raised_limit_wakes_and_a_lowered_one_drains)
 {
     ilk_client *client = open_client();
     ilk_semaphore *s[4];
     ilk_error err = {0};
     sem_taker t[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         s[i] = open_semaphore(client, "limit", 1);
     assert_status(ILK_OK, ilk_semaphore_acquire(s[0], 0, &err));
@@ -57,7 +58,7 @@ static void a_raised_limit_wakes_and_a_lowered_one_drains(void **state)
     ilk_client_free(client);
 }
 
-static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
+TEST(one_that_waits_for_more_than_a_lowered_limit_is_told)
 {
     ilk_client *client = open_client();
     ilk_semaphore *one = open_semaphore(client, "low", 3);
@@ -65,7 +66,6 @@ static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
     ilk_error err = {0};
     sem_taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     start_sem_taker(&t, big, -1);
     await_queued("low", 1);
@@ -86,7 +86,7 @@ static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
 }
 
 /* More than one hand-over looks at: it goes on until all are in. */
-static void a_limit_raised_far_lets_a_long_queue_in(void **state)
+TEST(a_limit_raised_far_lets_a_long_queue_in)
 {
     enum { QUEUED = 150 };
     ilk_client *clients[] = {open_client(), open_client()};
@@ -95,7 +95,6 @@ static void a_limit_raised_far_lets_a_long_queue_in(void **state)
     ilk_error err = {0};
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(first, 0, &err));
     for (int i = 0; i < QUEUED; i++) {
         s[i] = open_semaphore(clients[i % 2], "far", 1);
@@ -117,36 +116,17 @@ static void a_limit_raised_far_lets_a_long_queue_in(void **state)
     ilk_client_free(clients[1]);
 }
 
-static void a_limit_set_before_the_first_use_holds(void **state)
+TEST(a_limit_set_before_the_first_use_holds)
 {
     ilk_client *client = open_client();
     ilk_semaphore *a = open_semaphore(client, "first", 1);
     ilk_semaphore *b = open_semaphore(client, "first", 1);
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_set_limit(a, 2, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(a, 0, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(b, 0, &err));
     ilk_semaphore_free(a);
     ilk_semaphore_free(b);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(another_limit_is_told_by_both_numbers,
-                               server_flush),
-        cmocka_unit_test_setup(a_limit_raised_far_lets_a_long_queue_in,
-                               server_flush),
-        cmocka_unit_test_setup(a_limit_set_before_the_first_use_holds,
-                               server_flush),
-        cmocka_unit_test_setup(a_raised_limit_wakes_and_a_lowered_one_drains,
-                               server_flush),
-        cmocka_unit_test_setup(
-            one_that_waits_for_more_than_a_lowered_limit_is_told, server_flush),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

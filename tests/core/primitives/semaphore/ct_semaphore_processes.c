@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum {
     LIMIT = 4,
     TTL = 500,
@@ -185,8 +187,7 @@ static void await_all(const pid_t *pids)
         assert_int_equal(TURNS, atomic_load(&all->turns[i]));
 }
 
-static void permits_never_exceed_the_limit_in_a_crowd_that_is_killed(
-    void **state)
+TEST(permits_never_exceed_the_limit_in_a_crowd_that_is_killed)
 {
     unsigned seed = (unsigned)time(NULL);
     pid_t pids[PROCESSES];
@@ -195,7 +196,6 @@ static void permits_never_exceed_the_limit_in_a_crowd_that_is_killed(
     ilk_error err = {0};
     int64_t began = fixture_now_ms(), at;
 
-    (void)state;
     print_message("seed %u\n", seed);
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE,
                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -252,7 +252,7 @@ static pid_t start_holder(const char *name, int32_t permits, int64_t ttl_ms)
     return pid;
 }
 
-static void killed_holders_permits_come_back_within_their_lease(void **state)
+TEST(killed_holders_permits_come_back_within_their_lease)
 {
     pid_t pid = start_holder("killed", 3, 1000);
     ilk_client *client = open_client();
@@ -260,7 +260,6 @@ static void killed_holders_permits_come_back_within_their_lease(void **state)
     ilk_error err = {0};
     int64_t at = fixture_now_ms();
 
-    (void)state;
     kill(pid, SIGKILL);
     reap(pid);
 
@@ -272,14 +271,13 @@ static void killed_holders_permits_come_back_within_their_lease(void **state)
     ilk_client_free(client);
 }
 
-static void frozen_holder_is_replaced_and_takes_nothing_back(void **state)
+TEST(frozen_holder_is_replaced_and_takes_nothing_back)
 {
     pid_t pid = start_holder("frozen", 3, 600);
     ilk_client *client = open_client();
     ilk_semaphore *s = open_semaphore_with(client, "frozen", LIMIT, 4, 0, 0);
     ilk_error err = {0};
 
-    (void)state;
     kill(pid, SIGSTOP);
     assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(10000), &err));
     kill(pid, SIGCONT);
@@ -291,16 +289,4 @@ static void frozen_holder_is_replaced_and_takes_nothing_back(void **state)
     reap(pid);
     ilk_semaphore_free(s);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(killed_holders_permits_come_back_within_their_lease),
-        cmocka_unit_test(frozen_holder_is_replaced_and_takes_nothing_back),
-        cmocka_unit_test(
-            permits_never_exceed_the_limit_in_a_crowd_that_is_killed),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -5,13 +5,15 @@
 
 #include <string.h>
 
-static void a_cut_answer_takes_no_permit_twice(void **state)
+AROUND_ALL(proxy_setup, proxy_teardown);
+AROUND_EACH(server_flush, NULL);
+
+TEST(a_cut_answer_takes_no_permit_twice)
 {
     ilk_client *client = open_client_at(between.url);
     ilk_semaphore *s = open_semaphore_with(client, "cut", 4, 2, 0, 0);
     ilk_error err = {0};
 
-    (void)state;
     for (size_t bytes = 0; bytes < 20; bytes += 5) {
         proxy_cut(&between, "{cut}", bytes);
         assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(5000), &err));
@@ -31,13 +33,12 @@ static void a_cut_answer_takes_no_permit_twice(void **state)
     ilk_client_free(client);
 }
 
-static void a_lost_question_is_asked_again(void **state)
+TEST(a_lost_question_is_asked_again)
 {
     ilk_client *client = open_client_at(between.url);
     ilk_semaphore *s = open_semaphore(client, "lose", 1);
     ilk_error err = {0};
 
-    (void)state;
     proxy_arm(&between, PROXY_LOSE, "{lose}");
     assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(5000), &err));
     proxy_arm(&between, PROXY_LOSE, "{lose}");
@@ -51,7 +52,7 @@ static void a_lost_question_is_asked_again(void **state)
 }
 
 /* What the server says is checked before it is believed. */
-static void senseless_answers_are_refused(void **state)
+TEST(senseless_answers_are_refused)
 {
     static const char *const senseless[] = {
         "*2\r\n:1\r\n:3\r\n",
@@ -64,7 +65,6 @@ static void senseless_answers_are_refused(void **state)
     ilk_info *info = NULL;
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++) {
         proxy_replace(&between, "{odd}", senseless[i], strlen(senseless[i]));
         assert_status(ILK_EREPLY,
@@ -74,14 +74,13 @@ static void senseless_answers_are_refused(void **state)
     ilk_client_free(client);
 }
 
-static void a_late_grant_of_one_that_timed_out_is_passed_on(void **state)
+TEST(a_late_grant_of_one_that_timed_out_is_passed_on)
 {
     ilk_client *client = open_client_at(between.url), *other = open_client();
     ilk_semaphore *s = open_semaphore(client, "late", 1);
     ilk_semaphore *next = open_semaphore(other, "late", 1);
     ilk_error err = {0};
 
-    (void)state;
     proxy_delay(&between, "{late}", 900);
     assert_status(ILK_ECONN, ilk_semaphore_acquire(s, 500, &err));
     assert_int_equal(0, ilk_semaphore_held(s));
@@ -91,18 +90,4 @@ static void a_late_grant_of_one_that_timed_out_is_passed_on(void **state)
     ilk_semaphore_free(next);
     ilk_client_free(client);
     ilk_client_free(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_cut_answer_takes_no_permit_twice,
-                               server_flush),
-        cmocka_unit_test_setup(a_lost_question_is_asked_again, server_flush),
-        cmocka_unit_test_setup(senseless_answers_are_refused, server_flush),
-        cmocka_unit_test_setup(a_late_grant_of_one_that_timed_out_is_passed_on,
-                               server_flush),
-    };
-
-    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+AROUND_ALL(client_setup, client_teardown);
+
 static ilk_error err;
 
 static ilk_op *start(ilk_semaphore *semaphore, int64_t timeout_ms)
@@ -47,11 +49,10 @@ static void assert_nothing_left(const char *name)
     ilk_semaphore_free(held);
 }
 
-static void a_raised_limit_lets_a_wait_in(void **state)
+TEST(a_raised_limit_lets_a_wait_in)
 {
     ilk_op *limit;
 
-    (void)state;
     start_wait("raised");
     assert_status(ILK_OK, ilk_semaphore_set_limit_start(&limit, held, 2, &err));
     assert_ends(ILK_OK, client, limit);
@@ -61,12 +62,11 @@ static void a_raised_limit_lets_a_wait_in(void **state)
     ilk_semaphore_free(waits);
 }
 
-static void inspect_leaves_a_finding_in_the_operation(void **state)
+TEST(inspect_leaves_a_finding_in_the_operation)
 {
     char name[] = "looked_at";
     ilk_op *look;
 
-    (void)state;
     start_wait(name);
     assert_status(ILK_OK, ilk_semaphore_inspect_start(&look, client, name,
                                                       strlen(name), &err));
@@ -85,14 +85,13 @@ static void inspect_leaves_a_finding_in_the_operation(void **state)
 }
 
 /* Who asks for many stands before those who ask for few, until it goes. */
-static void a_freed_wait_lets_those_behind_it_pass(void **state)
+TEST(a_freed_wait_lets_those_behind_it_pass)
 {
     ilk_semaphore *first = open_semaphore(client, "pass", 2);
     ilk_semaphore *many = open_semaphore_with(client, "pass", 2, 2, 0, 0);
     ilk_semaphore *few = open_semaphore(client, "pass", 2);
     ilk_op *big, *small;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(first, 0, &err));
     big = start(many, -1);
     await_queue_length("pass", "1");
@@ -106,15 +105,4 @@ static void a_freed_wait_lets_those_behind_it_pass(void **state)
     ilk_semaphore_free(first);
     ilk_semaphore_free(many);
     ilk_semaphore_free(few);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_raised_limit_lets_a_wait_in),
-        cmocka_unit_test(inspect_leaves_a_finding_in_the_operation),
-        cmocka_unit_test(a_freed_wait_lets_those_behind_it_pass),
-    };
-
-    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

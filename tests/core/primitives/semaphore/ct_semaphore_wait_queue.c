@@ -11,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+AROUND_EACH(server_flush, NULL);
+
 /* ---- order -------------------------------------------------------------- */
 
 /* 3 of 3 taken; then stand in the wait queue: 1, 2, 3, 1 permits. */
-static void as_many_heads_as_fit_enter_and_nobody_overtakes(void **state)
+TEST(as_many_heads_as_fit_enter_and_nobody_overtakes)
 {
     static const int32_t wants[] = {1, 2, 3, 1};
     ilk_client *clients[] = {open_client(), open_client()};
@@ -24,7 +27,6 @@ static void as_many_heads_as_fit_enter_and_nobody_overtakes(void **state)
     sem_taker t[4];
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(all, 0, &err));
     for (int i = 0; i < 4; i++) {
         s[i] = open_semaphore_with(clients[i % 2], "fifo", 3, wants[i], 0, 0);
@@ -53,7 +55,7 @@ static void as_many_heads_as_fit_enter_and_nobody_overtakes(void **state)
     ilk_client_free(clients[1]);
 }
 
-static void one_that_gives_up_lets_those_behind_in(void **state)
+TEST(one_that_gives_up_lets_those_behind_in)
 {
     ilk_client *client = open_client();
     ilk_semaphore *one = open_semaphore(client, "up", 2);
@@ -63,7 +65,6 @@ static void one_that_gives_up_lets_those_behind_in(void **state)
     sem_taker tb, ts;
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     start_sem_taker(&tb, big, -1);
     await_queued("up", 1);
@@ -83,7 +84,7 @@ static void one_that_gives_up_lets_those_behind_in(void **state)
     ilk_client_free(client);
 }
 
-static void a_time_out_is_kept_and_leaves_nothing(void **state)
+TEST(a_time_out_is_kept_and_leaves_nothing)
 {
     ilk_client *client = open_client();
     ilk_semaphore *holder = open_semaphore(client, "late", 1);
@@ -91,7 +92,6 @@ static void a_time_out_is_kept_and_leaves_nothing(void **state)
     ilk_error err = {0};
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     at = fixture_now_ms();
     assert_status(ILK_ETIMEOUT, ilk_semaphore_acquire(s, 300, &err));
@@ -111,7 +111,7 @@ static int64_t scripts_run(void)
     return strtoll(at + strlen("cmdstat_evalsha:calls="), NULL, 10);
 }
 
-static void a_barger_passes_those_who_wait(void **state)
+TEST(a_barger_passes_those_who_wait)
 {
     ilk_client *client = open_client();
     ilk_semaphore *one = open_semaphore(client, "barge", 2);
@@ -123,7 +123,6 @@ static void a_barger_passes_those_who_wait(void **state)
     ilk_error err = {0};
     sem_taker t, tl;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     start_sem_taker(&t, big, -1);
     await_queued("barge", 1);
@@ -166,14 +165,13 @@ static void *take_turns(void *arg)
 }
 
 /* And one refresh for each client every 2 s. */
-static void an_acquisition_in_a_crowd_costs_two_commands(void **state)
+TEST(an_acquisition_in_a_crowd_costs_two_commands)
 {
     ilk_client *clients[4];
     ilk_semaphore *s[CROWD];
     pthread_t threads[CROWD];
     int64_t began = fixture_now_ms(), ran, refreshes;
 
-    (void)state;
     atomic_store(&turns_done, 0);
     for (int i = 0; i < 4; i++)
         clients[i] = open_client();
@@ -203,7 +201,7 @@ static void an_acquisition_in_a_crowd_costs_two_commands(void **state)
 
 /* ---- ends of waits ------------------------------------------------------ */
 
-static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
+TEST(a_signal_parks_the_wait_and_acquire_takes_it_up)
 {
     ilk_client *client = open_client();
     ilk_semaphore *holder = open_semaphore(client, "park", 1);
@@ -211,7 +209,6 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     ilk_error err = {0};
     sem_taker t;
 
-    (void)state;
     fixture_wake_on(SIGUSR1);
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
@@ -229,7 +226,7 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     ilk_client_free(client);
 }
 
-static void close_ends_a_wait(void **state)
+TEST(close_ends_a_wait)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_semaphore *holder = open_semaphore(client, "close", 1);
@@ -237,7 +234,6 @@ static void close_ends_a_wait(void **state)
     ilk_error err = {0};
     sem_taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
     await_queued("close", 1);
@@ -249,7 +245,7 @@ static void close_ends_a_wait(void **state)
     ilk_client_free(other);
 }
 
-static void a_handle_freed_while_suspended_gives_its_place_up(void **state)
+TEST(a_handle_freed_while_suspended_gives_its_place_up)
 {
     ilk_client *client = open_client();
     ilk_semaphore *holder = open_semaphore(client, "free", 1);
@@ -257,7 +253,6 @@ static void a_handle_freed_while_suspended_gives_its_place_up(void **state)
     ilk_error err = {0};
     sem_taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
     await_queued("free", 1);
@@ -270,7 +265,7 @@ static void a_handle_freed_while_suspended_gives_its_place_up(void **state)
 }
 
 /* A grant for a token that nobody here waits under goes to the next. */
-static void an_orphaned_grant_is_passed_on(void **state)
+TEST(an_orphaned_grant_is_passed_on)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_semaphore *holder = open_semaphore(client, "pass", 1);
@@ -280,7 +275,6 @@ static void an_orphaned_grant_is_passed_on(void **state)
     char entry[256], waiter[64];
     int64_t at;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
     await_queued("pass", 1);
@@ -330,14 +324,13 @@ static void demand_passed_on(ilk_client *client, ilk_semaphore *s,
     ilk_op_free(op);
 }
 
-static void an_orphaned_grant_is_passed_on_by_a_reopened_client(void **state)
+TEST(an_orphaned_grant_is_passed_on_by_a_reopened_client)
 {
     ilk_client *client = open_client();
     ilk_semaphore *holder = open_semaphore(client, "kid", 1);
     ilk_semaphore *s = open_semaphore(client, "kid", 1);
     pid_t pid;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -352,7 +345,7 @@ static void an_orphaned_grant_is_passed_on_by_a_reopened_client(void **state)
     ilk_client_free(client);
 }
 
-static void a_wait_outlives_a_server_that_forgets_all(void **state)
+TEST(a_wait_outlives_a_server_that_forgets_all)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_semaphore *holder = open_semaphore(client, "lost", 2);
@@ -360,7 +353,6 @@ static void a_wait_outlives_a_server_that_forgets_all(void **state)
     ilk_error err = {0};
     sem_taker t;
 
-    (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, 20000);
     await_queued("lost", 1);
@@ -375,31 +367,4 @@ static void a_wait_outlives_a_server_that_forgets_all(void **state)
     ilk_semaphore_free(s);
     ilk_client_free(client);
     ilk_client_free(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(as_many_heads_as_fit_enter_and_nobody_overtakes,
-                               server_flush),
-        cmocka_unit_test_setup(one_that_gives_up_lets_those_behind_in,
-                               server_flush),
-        cmocka_unit_test_setup(a_time_out_is_kept_and_leaves_nothing,
-                               server_flush),
-        cmocka_unit_test_setup(a_barger_passes_those_who_wait, server_flush),
-        cmocka_unit_test_setup(an_acquisition_in_a_crowd_costs_two_commands,
-                               server_flush),
-        cmocka_unit_test_setup(a_signal_parks_the_wait_and_acquire_takes_it_up,
-                               server_flush),
-        cmocka_unit_test_setup(close_ends_a_wait, server_flush),
-        cmocka_unit_test_setup(
-            a_handle_freed_while_suspended_gives_its_place_up, server_flush),
-        cmocka_unit_test_setup(an_orphaned_grant_is_passed_on, server_flush),
-        cmocka_unit_test_setup(
-            an_orphaned_grant_is_passed_on_by_a_reopened_client, server_flush),
-        cmocka_unit_test_setup(a_wait_outlives_a_server_that_forgets_all,
-                               server_flush),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

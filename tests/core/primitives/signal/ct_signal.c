@@ -7,13 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static void a_signal_to_one_goes_to_who_has_waited_longest(void **state)
+AROUND_ALL(server_setup, server_teardown);
+
+TEST(a_signal_to_one_goes_to_who_has_waited_longest)
 {
     ilk_client *client = open_client(), *giver = open_client();
     ilk_signal *signals[3], *give = open_signal(giver, "turn");
     hearing l[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         signals[i] = open_signal(client, "turn");
         start_hearing(&l[i], LISTEN_ANY, &signals[i], 1, 20000);
@@ -36,14 +37,13 @@ static void a_signal_to_one_goes_to_who_has_waited_longest(void **state)
     ilk_client_free(giver);
 }
 
-static void where_nobody_waits_a_signal_is_lost_and_says_so(void **state)
+TEST(where_nobody_waits_a_signal_is_lost_and_says_so)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "nobody");
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_int_equal(0, tell_one(signal, "x"));
     assert_int_equal(0, report_all(signal, "x"));
 
@@ -64,7 +64,7 @@ static int64_t published(void)
 
 enum { CROWD = 1000 };
 
-static void a_broadcast_is_one_message_for_a_thousand_waits(void **state)
+TEST(a_broadcast_is_one_message_for_a_thousand_waits)
 {
     static hearing l[CROWD];
     static ilk_signal *signals[CROWD];
@@ -73,7 +73,6 @@ static void a_broadcast_is_one_message_for_a_thousand_waits(void **state)
     ilk_client_stats stats = {.size = sizeof stats};
     int64_t before, began;
 
-    (void)state;
     for (int i = 0; i < CROWD; i++) {
         signals[i] = open_signal(client, "crowd");
         start_hearing(&l[i], LISTEN_ANY, &signals[i], 1, 60000);
@@ -102,13 +101,12 @@ static void a_broadcast_is_one_message_for_a_thousand_waits(void **state)
     ilk_client_free(giver);
 }
 
-static void a_broadcast_counts_the_waits_of_all_clients(void **state)
+TEST(a_broadcast_counts_the_waits_of_all_clients)
 {
     ilk_client *clients[3];
     ilk_signal *signals[6], *give;
     hearing l[6];
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         clients[i] = open_client();
     for (int i = 0; i < 6; i++) { /* 1, 2 and 3 of them */
@@ -129,14 +127,13 @@ static void a_broadcast_counts_the_waits_of_all_clients(void **state)
         ilk_client_free(clients[i]);
 }
 
-static void a_client_that_waits_may_signal_itself(void **state)
+TEST(a_client_that_waits_may_signal_itself)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "self");
     ilk_signal *other = open_signal(client, "self");
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &signal, 1, 20000);
     await_waits("self", 1);
 
@@ -181,11 +178,10 @@ static void carries(const void *data, size_t len, int all)
     ilk_client_free(client);
 }
 
-static void data_are_any_bytes_up_to_a_mebibyte(void **state)
+TEST(data_are_any_bytes_up_to_a_mebibyte)
 {
     char *much = malloc(ILK_SIGNAL_DATA_MAX);
 
-    (void)state;
     for (size_t i = 0; i < ILK_SIGNAL_DATA_MAX; i++)
         much[i] = (char)(i * 7);
     for (int all = 0; all < 2; all++) {
@@ -198,7 +194,7 @@ static void data_are_any_bytes_up_to_a_mebibyte(void **state)
 
 /* ---- times -------------------------------------------------------------- */
 
-static void a_wait_ends_on_time_and_leaves_nothing(void **state)
+TEST(a_wait_ends_on_time_and_leaves_nothing)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "time");
@@ -206,7 +202,6 @@ static void a_wait_ends_on_time_and_leaves_nothing(void **state)
     ilk_error err = {0};
     int64_t began;
 
-    (void)state;
     for (int i = 0; i < 2; i++) { /* with the inbox opened, and open */
         began = fixture_now_ms();
         assert_status(ILK_ETIMEOUT,
@@ -247,7 +242,7 @@ static void *wait_in_bits(void *arg)
 enum { MEETINGS = OFTEN(3000) };
 
 /* There is nobody else to whom it could be passed on. */
-static void a_signal_that_meets_the_end_of_a_wait_is_returned(void **state)
+TEST(a_signal_that_meets_the_end_of_a_wait_is_returned)
 {
     ilk_client *client = open_client(), *giver = open_client();
     ilk_signal *give = open_signal(giver, "meet");
@@ -256,7 +251,6 @@ static void a_signal_that_meets_the_end_of_a_wait_is_returned(void **state)
     pthread_t thread;
     int reached = 0;
 
-    (void)state;
     pthread_create(&thread, NULL, wait_in_bits, &self);
     while (reached < MEETINGS && fixture_now_ms() < until) {
         reached += (int)(reached % 2 ? report_all : tell_one)(give, "x");
@@ -276,14 +270,13 @@ static void a_signal_that_meets_the_end_of_a_wait_is_returned(void **state)
     ilk_client_free(giver);
 }
 
-static void a_wait_outlives_many_refreshes(void **state)
+TEST(a_wait_outlives_many_refreshes)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "long");
     ilk_signal *give = open_signal(client, "long");
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("long", 1);
     fixture_sleep_ms(7000); /* longer than an entry lives unrefreshed */
@@ -295,21 +288,4 @@ static void a_wait_outlives_many_refreshes(void **state)
     ilk_signal_free(signal);
     ilk_signal_free(give);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signal_to_one_goes_to_who_has_waited_longest),
-        cmocka_unit_test(where_nobody_waits_a_signal_is_lost_and_says_so),
-        cmocka_unit_test(a_broadcast_is_one_message_for_a_thousand_waits),
-        cmocka_unit_test(a_broadcast_counts_the_waits_of_all_clients),
-        cmocka_unit_test(a_client_that_waits_may_signal_itself),
-        cmocka_unit_test(data_are_any_bytes_up_to_a_mebibyte),
-        cmocka_unit_test(a_wait_ends_on_time_and_leaves_nothing),
-        cmocka_unit_test(a_signal_that_meets_the_end_of_a_wait_is_returned),
-        cmocka_unit_test(a_wait_outlives_many_refreshes),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 enum { MOST = 400 };
 
 /* Without memory it may also be a connection that could not be opened. */
@@ -88,11 +90,10 @@ static void assert_works(ilk_client *client)
     ilk_signal_free(give);
 }
 
-static void no_allocation_is_one_too_many(void **state)
+TEST(no_allocation_is_one_too_many)
 {
     long n = 0, used;
 
-    (void)state;
     do {
         ilk_client *client = open_client();
 
@@ -106,13 +107,4 @@ static void no_allocation_is_one_too_many(void **state)
     } while (used >= n && n < MOST);
     assert_true(n > 20);
     assert_true(n < MOST);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_allocation_is_one_too_many),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -9,21 +9,22 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static int setup(void **state)
+static int setup(void)
 {
     fixture_wake_on(SIGALRM);
     fixture_wake_on(SIGUSR1);
-    return server_setup(state);
+    return server_setup();
 }
 
-static void a_close_ends_the_wait(void **state)
+AROUND_ALL(setup, server_teardown);
+
+TEST(a_close_ends_the_wait)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "close");
     int64_t began;
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("close", 1);
     began = fixture_now_ms();
@@ -35,7 +36,7 @@ static void a_close_ends_the_wait(void **state)
     ilk_client_free(client);
 }
 
-static void a_cancel_ends_the_wait_and_its_place(void **state)
+TEST(a_cancel_ends_the_wait_and_its_place)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "cancel");
@@ -43,7 +44,6 @@ static void a_cancel_ends_the_wait_and_its_place(void **state)
     int64_t began;
     hearing l;
 
-    (void)state;
     assert_status(ILK_OK, ilk_signal_cancel(signal, &err)); /* no wait */
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("cancel", 1);
@@ -57,7 +57,7 @@ static void a_cancel_ends_the_wait_and_its_place(void **state)
     ilk_client_free(client);
 }
 
-static void a_handle_waits_in_one_thread_at_a_time(void **state)
+TEST(a_handle_waits_in_one_thread_at_a_time)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "busy");
@@ -65,7 +65,6 @@ static void a_handle_waits_in_one_thread_at_a_time(void **state)
     ilk_error err = {0};
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("busy", 1);
 
@@ -80,7 +79,7 @@ static void a_handle_waits_in_one_thread_at_a_time(void **state)
 
 /* ---- signals of the system ---------------------------------------------- */
 
-static void a_wait_that_was_interrupted_goes_on(void **state)
+TEST(a_wait_that_was_interrupted_goes_on)
 {
     ilk_client *client = open_client(), *giver = open_client();
     ilk_signal *signal = open_signal(client, "park");
@@ -89,7 +88,6 @@ static void a_wait_that_was_interrupted_goes_on(void **state)
     ilk_error err = {0};
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("park", 1);
     interrupt_hearing(&l);
@@ -152,9 +150,8 @@ static void cancel(ilk_signal *signal)
     ilk_signal_cancel(signal, NULL);
 }
 
-static void what_came_for_a_wait_that_is_given_up_is_passed_on(void **state)
+TEST(what_came_for_a_wait_that_is_given_up_is_passed_on)
 {
-    (void)state;
     give_up_passes_on(cancel, 0);
     give_up_passes_on(ilk_signal_free, 1);
 }
@@ -187,7 +184,7 @@ static void *wait_in_the_rain(void *arg)
 
 enum { DROPS = 1000 };
 
-static void a_rain_of_interruptions_loses_no_signal(void **state)
+TEST(a_rain_of_interruptions_loses_no_signal)
 {
     struct itimerval every = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
     ilk_client *client = open_client(), *giver = open_client();
@@ -198,7 +195,6 @@ static void a_rain_of_interruptions_loses_no_signal(void **state)
     sigset_t drop;
     int reached = 0, heard_in_all = 0, interrupted = 0;
 
-    (void)state;
     sigemptyset(&drop);
     sigaddset(&drop, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &drop, NULL);
@@ -257,7 +253,7 @@ static void child_of(ilk_client *client, ilk_signal *signal)
     _exit(0);
 }
 
-static void a_fork_leaves_the_wait_to_the_parent(void **state)
+TEST(a_fork_leaves_the_wait_to_the_parent)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "fork");
@@ -266,7 +262,6 @@ static void a_fork_leaves_the_wait_to_the_parent(void **state)
     hearing l;
     pid_t pid;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -284,19 +279,4 @@ static void a_fork_leaves_the_wait_to_the_parent(void **state)
     ilk_arrival_free(arrival);
     ilk_signal_free(signal);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_close_ends_the_wait),
-        cmocka_unit_test(a_cancel_ends_the_wait_and_its_place),
-        cmocka_unit_test(a_handle_waits_in_one_thread_at_a_time),
-        cmocka_unit_test(a_wait_that_was_interrupted_goes_on),
-        cmocka_unit_test(what_came_for_a_wait_that_is_given_up_is_passed_on),
-        cmocka_unit_test(a_rain_of_interruptions_loses_no_signal),
-        cmocka_unit_test(a_fork_leaves_the_wait_to_the_parent),
-    };
-
-    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+AROUND_ALL(proxy_setup, proxy_teardown);
+
 /* Its scripts are known to the server: what is lost below did run. */
 static ilk_client *open_giver(void)
 {
@@ -20,13 +22,12 @@ static ilk_client *open_giver(void)
 
 /* ---- replies ------------------------------------------------------------ */
 
-static void a_lost_reply_gives_the_signal_once(void **state)
+TEST(a_lost_reply_gives_the_signal_once)
 {
     ilk_client *client = open_client(), *giver = open_giver();
     ilk_signal *signals[2], *give = open_signal(giver, "once");
     hearing l[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         signals[i] = open_signal(client, "once");
         start_hearing(&l[i], LISTEN_ANY, &signals[i], 1, 20000);
@@ -54,14 +55,13 @@ static void a_lost_reply_gives_the_signal_once(void **state)
     ilk_client_free(giver);
 }
 
-static void a_command_that_never_arrived_is_sent_again(void **state)
+TEST(a_command_that_never_arrived_is_sent_again)
 {
     ilk_client *client = open_client(), *giver = open_giver();
     ilk_signal *signal = open_signal(client, "again");
     ilk_signal *give = open_signal(giver, "again");
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &signal, 1, 20000);
     await_waits("again", 1);
 
@@ -77,14 +77,13 @@ static void a_command_that_never_arrived_is_sent_again(void **state)
     ilk_client_free(giver);
 }
 
-static void where_no_reply_comes_it_is_unknown(void **state)
+TEST(where_no_reply_comes_it_is_unknown)
 {
     ilk_client *giver = NULL;
     ilk_signal *give;
     ilk_client_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = 300;
     assert_status(ILK_OK, ilk_client_open(&giver, fx.unix_url, &opts, &err));
@@ -101,7 +100,7 @@ static void where_no_reply_comes_it_is_unknown(void **state)
 }
 
 /* The wait's own question is asked twice, and stands in the wait queue once. */
-static void a_wait_whose_reply_is_lost_is_queued_once(void **state)
+TEST(a_wait_whose_reply_is_lost_is_queued_once)
 {
     ilk_client *client = open_client_at(between.url), *giver = open_client();
     ilk_signal *signal = open_signal(client, "inline");
@@ -110,7 +109,6 @@ static void a_wait_whose_reply_is_lost_is_queued_once(void **state)
     ilk_error err = {0};
     hearing l;
 
-    (void)state;
     assert_status(ILK_ETIMEOUT, ilk_signal_wait(&arrival, signal, 50, &err));
     proxy_cut(&between, "ilk:signal:wait:{inline}", 0);
     start_hearing(&l, LISTEN_ANY, &signal, 1, 20000);
@@ -187,9 +185,8 @@ static void forget_scripts(void)
     fixture_command(&fx, "SCRIPT FLUSH");
 }
 
-static void a_wait_survives_what_happens_to_its_server(void **state)
+TEST(a_wait_survives_what_happens_to_its_server)
 {
-    (void)state;
     assert_reached_after("flush", flush, 3000);
     assert_reached_after("deaf", kill_subscriptions, 1500);
     assert_reached_after("cut", kill_connections, 1500);
@@ -198,14 +195,13 @@ static void a_wait_survives_what_happens_to_its_server(void **state)
 }
 
 /* A broadcast that could not be heard was not counted. */
-static void a_broadcast_to_the_deaf_is_not_counted(void **state)
+TEST(a_broadcast_to_the_deaf_is_not_counted)
 {
     ilk_client *client = open_client(), *giver = open_client();
     ilk_signal *signal = open_signal(client, "noise");
     ilk_signal *give = open_signal(giver, "noise");
     int64_t reached, heard_in_all = 0, counted = 0;
 
-    (void)state;
     for (int i = 0; i < 50; i++) {
         hearing l;
 
@@ -233,7 +229,7 @@ static void a_broadcast_to_the_deaf_is_not_counted(void **state)
 
 /* The first call replies that 5 have the signal and that there are more; the second one
  * finds keys of another type. */
-static void what_fails_half_way_is_unknown(void **state)
+TEST(what_fails_half_way_is_unknown)
 {
     ilk_client *giver = open_giver();
     ilk_signal *give = open_signal(giver, "half");
@@ -241,7 +237,6 @@ static void what_fails_half_way_is_unknown(void **state)
     int64_t reached = -1;
     char more[64];
 
-    (void)state;
     fixture_command(&fx, "SET ilk:signal:wait:{half} x");
     snprintf(more, sizeof more, "*4\r\n:%d\r\n:5\r\n:1\r\n:0\r\n",
              ILK__CODE_SIGNALLED);
@@ -257,19 +252,4 @@ static void what_fails_half_way_is_unknown(void **state)
     fixture_command(&fx, "DEL ilk:signal:wait:{half}");
     ilk_signal_free(give);
     ilk_client_free(giver);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_reply_gives_the_signal_once),
-        cmocka_unit_test(a_command_that_never_arrived_is_sent_again),
-        cmocka_unit_test(where_no_reply_comes_it_is_unknown),
-        cmocka_unit_test(a_wait_whose_reply_is_lost_is_queued_once),
-        cmocka_unit_test(a_wait_survives_what_happens_to_its_server),
-        cmocka_unit_test(a_broadcast_to_the_deaf_is_not_counted),
-        cmocka_unit_test(what_fails_half_way_is_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

@@ -4,12 +4,13 @@
 
 #include <stdio.h>
 
+AROUND_ALL(server_setup, server_teardown);
+
 static ilk_client *client, *giver;
 static ilk_signal *a, *b, *c, *give_a, *give_b, *give_c;
 
-static int open_all(void **state)
+static int open_all(void)
 {
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     client = open_client();
     giver = open_client();
@@ -22,17 +23,18 @@ static int open_all(void **state)
     return 0;
 }
 
-static int close_all(void **state)
+static int close_all(void)
 {
     ilk_signal *all[] = {a, b, c, give_a, give_b, give_c};
 
-    (void)state;
     for (int i = 0; i < 6; i++)
         ilk_signal_free(all[i]);
     ilk_client_free(client);
     ilk_client_free(giver);
     return 0;
 }
+
+AROUND_EACH(open_all, close_all);
 
 static void await_empty(const char *name)
 {
@@ -41,12 +43,11 @@ static void await_empty(const char *name)
 
 /* ---- any ---------------------------------------------------------------- */
 
-static void any_of_several_ends_the_wait_and_all_its_places(void **state)
+TEST(any_of_several_ends_the_wait_and_all_its_places)
 {
     ilk_signal *set[] = {a, b, c};
     hearing l;
 
-    (void)state;
     for (int all = 0; all < 2; all++) {
         start_hearing(&l, LISTEN_ANY, set, 3, 20000);
         await_waits("c", 1);
@@ -66,11 +67,10 @@ enum { ROUNDS = 100 };
 
 /* Two lists choose the same wait at the same time: it takes the first, and
  * the other one's signal goes to the next who waits there. */
-static void the_signal_that_lost_is_passed_on(void **state)
+TEST(the_signal_that_lost_is_passed_on)
 {
     ilk_signal *set[] = {a, b}, *next = open_signal(client, "b");
 
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         hearing l, other;
 
@@ -94,14 +94,13 @@ static void the_signal_that_lost_is_passed_on(void **state)
     ilk_signal_free(next);
 }
 
-static void a_wait_for_any_ends_on_time_everywhere(void **state)
+TEST(a_wait_for_any_ends_on_time_everywhere)
 {
     ilk_signal *set[] = {a, b, c};
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
     int64_t began = fixture_now_ms();
 
-    (void)state;
     assert_status(ILK_ETIMEOUT,
                   ilk_signal_wait_any(&arrival, set, 3, 300, &err));
     assert_on_time(fixture_now_ms() - began, 300);
@@ -110,13 +109,12 @@ static void a_wait_for_any_ends_on_time_everywhere(void **state)
     await_empty("c");
 }
 
-static void up_to_64_names_wait_together(void **state)
+TEST(up_to_64_names_wait_together)
 {
     ilk_signal *set[ILK_SIGNAL_MAX];
     hearing l;
     char name[16];
 
-    (void)state;
     for (int i = 0; i < ILK_SIGNAL_MAX; i++) {
         snprintf(name, sizeof name, "n%d", i);
         set[i] = open_signal(client, name);
@@ -138,12 +136,11 @@ static void up_to_64_names_wait_together(void **state)
 
 /* ---- all ---------------------------------------------------------------- */
 
-static void all_have_come_when_each_has(void **state)
+TEST(all_have_come_when_each_has)
 {
     ilk_signal *set[] = {a, b, c};
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ALL, set, 3, 20000);
     await_waits("c", 1);
 
@@ -161,12 +158,11 @@ static void all_have_come_when_each_has(void **state)
 }
 
 /* Also across refreshes, which must not put it back in the wait queue. */
-static void who_has_its_signal_of_a_name_takes_no_second(void **state)
+TEST(who_has_its_signal_of_a_name_takes_no_second)
 {
     ilk_signal *set[] = {a, b};
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ALL, set, 2, 30000);
     await_waits("b", 1);
     assert_int_equal(1, tell_one(give_a, "first"));
@@ -183,12 +179,11 @@ static void who_has_its_signal_of_a_name_takes_no_second(void **state)
 }
 
 /* All lists are lost: it stands again in those that it still needs. */
-static void who_has_its_signal_of_a_name_does_not_queue_again(void **state)
+TEST(who_has_its_signal_of_a_name_does_not_queue_again)
 {
     ilk_signal *set[] = {a, b};
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ALL, set, 2, 30000);
     await_waits("b", 1);
     assert_int_equal(1, tell_one(give_a, "first"));
@@ -204,12 +199,11 @@ static void who_has_its_signal_of_a_name_does_not_queue_again(void **state)
     free_hearing(&l);
 }
 
-static void a_part_of_all_is_passed_on_when_time_runs_out(void **state)
+TEST(a_part_of_all_is_passed_on_when_time_runs_out)
 {
     ilk_signal *set[] = {a, b}, *next = open_signal(client, "a");
     hearing l, other;
 
-    (void)state;
     start_hearing(&l, LISTEN_ALL, set, 2, 2500);
     await_waits("b", 1);
     assert_int_equal(1, tell_one(give_a, "for whoever can use it"));
@@ -225,13 +219,12 @@ static void a_part_of_all_is_passed_on_when_time_runs_out(void **state)
     ilk_signal_free(next);
 }
 
-static void a_broadcast_counts_a_wait_for_all_in_each_list(void **state)
+TEST(a_broadcast_counts_a_wait_for_all_in_each_list)
 {
     ilk_signal *set[] = {a, b};
     hearing l[2];
     ilk_signal *one[] = {open_signal(client, "a"), open_signal(client, "b")};
 
-    (void)state;
     start_hearing(&l[0], LISTEN_ALL, set, 2, 20000);
     start_hearing(&l[1], LISTEN_ALL, one, 2, 20000);
     await_waits("b", 2);
@@ -246,23 +239,4 @@ static void a_broadcast_counts_a_wait_for_all_in_each_list(void **state)
         free_hearing(&l[i]);
         ilk_signal_free(one[i]);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(any_of_several_ends_the_wait_and_all_its_places),
-        TEST(the_signal_that_lost_is_passed_on),
-        TEST(a_wait_for_any_ends_on_time_everywhere),
-        TEST(up_to_64_names_wait_together),
-        TEST(all_have_come_when_each_has),
-        TEST(who_has_its_signal_of_a_name_takes_no_second),
-        TEST(who_has_its_signal_of_a_name_does_not_queue_again),
-        TEST(a_part_of_all_is_passed_on_when_time_runs_out),
-        TEST(a_broadcast_counts_a_wait_for_all_in_each_list),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,11 +8,13 @@
 static ilk_client *client, *giver;
 static ilk_signal *jobs, *mail, *print, *other;
 
-static int setup(void **state)
+static int setup(void)
 {
     fixture_wake_on(SIGUSR1);
-    return server_setup(state);
+    return server_setup();
 }
+
+AROUND_ALL(setup, server_teardown);
 
 static ilk_signal *open_pattern(ilk_client *of, const char *pattern)
 {
@@ -27,9 +29,8 @@ static ilk_signal *open_pattern(ilk_client *of, const char *pattern)
     return signal;
 }
 
-static int open_all(void **state)
+static int open_all(void)
 {
-    (void)state;
     client = open_client();
     giver = open_client();
     jobs = open_pattern(client, "jobs.*");
@@ -39,11 +40,10 @@ static int open_all(void **state)
     return 0;
 }
 
-static int close_all(void **state)
+static int close_all(void)
 {
     ilk_signal *all[] = {jobs, mail, print, other};
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         ilk_signal_free(all[i]);
     ilk_client_free(client);
@@ -51,17 +51,18 @@ static int close_all(void **state)
     return 0;
 }
 
+AROUND_EACH(open_all, close_all);
+
 static void await_patterns(int n)
 {
     assert_int_equal(0,
                      fixture_await(&fx, n ? "1" : "0", 10000, "PUBSUB NUMPAT"));
 }
 
-static void a_pattern_hears_the_broadcasts_of_its_names(void **state)
+TEST(a_pattern_hears_the_broadcasts_of_its_names)
 {
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &jobs, 1, 20000);
     await_patterns(1);
 
@@ -77,15 +78,13 @@ static void a_pattern_hears_the_broadcasts_of_its_names(void **state)
     assert_int_equal(0, report_all(print, "late"));
 }
 
-static void a_client_that_listens_counts_once_beside_those_who_wait(
-    void **state)
+TEST(a_client_that_listens_counts_once_beside_those_who_wait)
 {
     ilk_signal *again = open_pattern(client, "jobs.*");
     ilk_signal *waits[2] = {open_signal(client, "jobs.mail"),
                             open_signal(giver, "jobs.mail")};
     hearing l[4];
 
-    (void)state;
     start_hearing(&l[0], LISTEN_ANY, &jobs, 1, 20000);
     start_hearing(&l[1], LISTEN_ANY, &again, 1, 20000);
     start_hearing(&l[2], LISTEN_ANY, &waits[0], 1, 20000);
@@ -106,13 +105,12 @@ static void a_client_that_listens_counts_once_beside_those_who_wait(
     ilk_signal_free(waits[1]);
 }
 
-static void listening_ends_on_time(void **state)
+TEST(listening_ends_on_time)
 {
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
     int64_t began = fixture_now_ms();
 
-    (void)state;
     assert_status(ILK_ETIMEOUT, ilk_signal_wait(&arrival, jobs, 300, &err));
     assert_on_time(fixture_now_ms() - began, 300);
     assert_null(arrival);
@@ -123,13 +121,12 @@ static void listening_ends_on_time(void **state)
     assert_true(fixture_now_ms() - began < patience(20));
 }
 
-static void listening_that_was_interrupted_goes_on(void **state)
+TEST(listening_that_was_interrupted_goes_on)
 {
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &jobs, 1, -1);
     await_patterns(1);
     interrupt_hearing(&l);
@@ -153,12 +150,11 @@ static void listening_that_was_interrupted_goes_on(void **state)
     await_patterns(0);
 }
 
-static void listening_is_ended_by_cancel_and_close(void **state)
+TEST(listening_is_ended_by_cancel_and_close)
 {
     ilk_error err = {0};
     hearing l;
 
-    (void)state;
     start_hearing(&l, LISTEN_ANY, &jobs, 1, -1);
     await_patterns(1);
     assert_status(ILK_OK, ilk_signal_cancel(jobs, &err));
@@ -171,33 +167,16 @@ static void listening_is_ended_by_cancel_and_close(void **state)
     assert_heard(ILK_ECLOSED, &l);
 }
 
-static void a_pattern_is_not_signalled_and_waits_alone(void **state)
+TEST(a_pattern_is_not_signalled_and_waits_alone)
 {
     ilk_signal *set[] = {open_signal(client, "a"), jobs};
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_signal_notify_all(NULL, jobs, "x", 1, &err));
     assert_string_equal("a pattern can be listened to, not signalled", err.msg);
     assert_status(ILK_EINVAL, ilk_signal_notify_one(NULL, jobs, "x", 1, &err));
     assert_status(ILK_EINVAL, ilk_signal_wait_any(&arrival, set, 2, 100, &err));
     assert_string_equal("signal 1 is a pattern, which waits alone", err.msg);
     ilk_signal_free(set[0]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_pattern_hears_the_broadcasts_of_its_names),
-        TEST(a_client_that_listens_counts_once_beside_those_who_wait),
-        TEST(listening_ends_on_time),
-        TEST(listening_that_was_interrupted_goes_on),
-        TEST(listening_is_ended_by_cancel_and_close),
-        TEST(a_pattern_is_not_signalled_and_waits_alone),
-    };
-
-    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

@@ -30,9 +30,8 @@ static board *shared;
 static int how_many;   /* fewer where everything is slow */
 static int longest_ms; /* of a wait: not over before a slow round trip is */
 
-static int setup(void **state)
+static int setup(void)
 {
-    (void)state;
     how_many = patience(1) > 1 ? SIGNALS / 10 : SIGNALS;
     longest_ms = patience(1) > 1 ? 200 : 20;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
@@ -40,20 +39,22 @@ static int setup(void **state)
     return shared == MAP_FAILED ? -1 : fixture_start(&fx, NULL);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-    (void)state;
     munmap(shared, sizeof *shared);
     return fixture_stop(&fx);
 }
 
-static int clear(void **state)
+AROUND_ALL(setup, teardown);
+
+static int clear(void)
 {
-    (void)state;
     fixture_command(&fx, "FLUSHALL");
     memset(shared, 0, sizeof *shared);
     return 0;
 }
+
+AROUND_EACH(clear, NULL);
 
 /* ---- processes that wait ------------------------------------------------ */
 
@@ -234,14 +235,13 @@ static void await_silence(void)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void each_signal_is_heard_exactly_once(void **state)
+TEST(each_signal_is_heard_exactly_once)
 {
     giver_thread givers[GIVERS];
     pid_t pids[PROCESSES];
     int64_t began = fixture_now_ms();
     int never, twice;
 
-    (void)state;
     for (unsigned i = 0; i < PROCESSES; i++)
         pids[i] = start_process(i + 1);
     start_givers(givers);
@@ -277,13 +277,12 @@ static int heard_in_vain(const pid_t killed[KILLS])
     return count;
 }
 
-static void where_processes_are_killed_only_theirs_is_heard_again(void **state)
+TEST(where_processes_are_killed_only_theirs_is_heard_again)
 {
     giver_thread givers[GIVERS];
     pid_t pids[PROCESSES], killed[KILLS];
     int never, twice;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
@@ -337,13 +336,12 @@ static pid_t start_idler(const char *name, int threads)
     return pid;
 }
 
-static void the_killed_are_not_counted(void **state)
+TEST(the_killed_are_not_counted)
 {
     ilk_client *client = open_client();
     ilk_signal *give = open_signal(client, "dead");
     pid_t dead, alive;
 
-    (void)state;
     dead = start_idler("dead", 3);
     alive = start_idler("dead", 2);
     await_waits("dead", 5);
@@ -362,13 +360,12 @@ static void the_killed_are_not_counted(void **state)
     ilk_client_free(client);
 }
 
-static void a_signal_passes_over_the_killed(void **state)
+TEST(a_signal_passes_over_the_killed)
 {
     ilk_client *client = open_client();
     ilk_signal *give = open_signal(client, "over");
     pid_t dead, alive;
 
-    (void)state;
     dead = start_idler("over", 1);
     await_waits("over", 1);
     alive = start_idler("over", 1);
@@ -388,13 +385,12 @@ static void a_signal_passes_over_the_killed(void **state)
     ilk_client_free(client);
 }
 
-static void a_frozen_process_hears_when_it_thaws(void **state)
+TEST(a_frozen_process_hears_when_it_thaws)
 {
     ilk_client *client = open_client();
     ilk_signal *give = open_signal(client, "ice");
     pid_t frozen;
 
-    (void)state;
     frozen = start_idler("ice", 2);
     await_waits("ice", 2);
     kill(frozen, SIGSTOP);
@@ -408,18 +404,4 @@ static void a_frozen_process_hears_when_it_thaws(void **state)
     assert_int_equal(2, shared->heard[0]);
     ilk_signal_free(give);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_signal_is_heard_exactly_once, clear),
-        cmocka_unit_test_setup(
-            where_processes_are_killed_only_theirs_is_heard_again, clear),
-        cmocka_unit_test_setup(the_killed_are_not_counted, clear),
-        cmocka_unit_test_setup(a_signal_passes_over_the_killed, clear),
-        cmocka_unit_test_setup(a_frozen_process_hears_when_it_thaws, clear),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-static void more_data_are_refused(void **state)
+AROUND_ALL(server_setup, server_teardown);
+
+TEST(more_data_are_refused)
 {
     char *much = calloc(1, ILK_SIGNAL_DATA_MAX + 1);
     ilk_client *client = open_client();
@@ -12,7 +14,6 @@ static void more_data_are_refused(void **state)
     ilk_error err = {0};
     int64_t reached = 7;
 
-    (void)state;
     assert_status(ILK_EINVAL,
                   ilk_signal_notify_one(&reached, signal, much,
                                         ILK_SIGNAL_DATA_MAX + 1, &err));
@@ -26,14 +27,13 @@ static void more_data_are_refused(void **state)
     ilk_client_free(client);
 }
 
-static void wrong_type_at_the_keys_is_told(void **state)
+TEST(wrong_type_at_the_keys_is_told)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "odd");
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
 
-    (void)state;
     fixture_command(&fx, "SET ilk:signal:wait:{odd} x");
 
     assert_status(ILK_ETYPE, ilk_signal_wait(&arrival, signal, 1000, &err));
@@ -49,7 +49,7 @@ static void wrong_type_at_the_keys_is_told(void **state)
     ilk_client_free(client);
 }
 
-static void arguments_that_make_no_sense_are_refused(void **state)
+TEST(arguments_that_make_no_sense_are_refused)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_signal *a = open_signal(client, "a"), *b = open_signal(client, "b");
@@ -59,7 +59,6 @@ static void arguments_that_make_no_sense_are_refused(void **state)
     ilk_signal_opts opts;
     ilk_error err = {0};
 
-    (void)state;
     ilk_signal_opts_init(&opts, sizeof opts);
     opts.flags = 2;
     assert_status(ILK_EINVAL,
@@ -109,15 +108,4 @@ static void arguments_that_make_no_sense_are_refused(void **state)
     ilk_signal_free(far);
     ilk_client_free(client);
     ilk_client_free(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_data_are_refused),
-        cmocka_unit_test(wrong_type_at_the_keys_is_told),
-        cmocka_unit_test(arguments_that_make_no_sense_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+AROUND_ALL(replica_setup, replica_teardown);
+
 enum { SIGNALS = 300, WAITERS = 4 };
 
 typedef struct hearer {
@@ -130,14 +132,13 @@ static int count_twice(const _Atomic int *numbers)
     return twice;
 }
 
-static void each_is_heard_once_while_one_connection_lives(void **state)
+TEST(each_is_heard_once_while_one_connection_lives)
 {
     static _Atomic int numbers[SIGNALS];
     ilk_client *client = open_listening();
     hearer h[WAITERS];
     _Atomic int stop = 0;
 
-    (void)state;
     start_hearers(h, client, numbers, &stop);
     give_all(client, numbers, 1);
     end_hearers(h, &stop);
@@ -148,14 +149,13 @@ static void each_is_heard_once_while_one_connection_lives(void **state)
 }
 
 /* When both die before either is back, what was counted may be lost. */
-static void none_is_heard_twice_whichever_connection_dies(void **state)
+TEST(none_is_heard_twice_whichever_connection_dies)
 {
     static _Atomic int numbers[SIGNALS];
     ilk_client *client = open_listening();
     hearer h[WAITERS];
     _Atomic int stop = 0;
 
-    (void)state;
     start_hearers(h, client, numbers, &stop);
     give_all(client, numbers, 0);
     end_hearers(h, &stop);
@@ -166,7 +166,7 @@ static void none_is_heard_twice_whichever_connection_dies(void **state)
 }
 
 /* Who is deaf to the server is not counted, and hears it all the same. */
-static void a_broadcast_is_heard_while_one_connection_lives(void **state)
+TEST(a_broadcast_is_heard_while_one_connection_lives)
 {
     static _Atomic int numbers[SIGNALS];
     ilk_client *client = open_listening(), *giver = open_client();
@@ -176,7 +176,6 @@ static void a_broadcast_is_heard_while_one_connection_lives(void **state)
     int64_t counted = 0;
     int too_often = 0;
 
-    (void)state;
     start_hearers(h, client, numbers, &stop);
     for (int i = 0; i < SIGNALS; i++) {
         char text[16];
@@ -241,7 +240,7 @@ static int signal_over_a_slow_replica(waiter *w, ilk_signal *give)
     return sent < WAIT_MS && resumed < TOO_LATE_MS;
 }
 
-static void the_copy_of_a_slow_replica_is_awaited_after_the_time(void **state)
+TEST(the_copy_of_a_slow_replica_is_awaited_after_the_time)
 {
     ilk_client *client = open_listening(), *giver = open_client();
     ilk_signal *give = open_signal(giver, "both");
@@ -249,7 +248,6 @@ static void the_copy_of_a_slow_replica_is_awaited_after_the_time(void **state)
     pthread_t thread;
     int tries = 10;
 
-    (void)state;
     pthread_create(&thread, NULL, wait_once, &w);
     await_subscribers(&fx, client, 1);
     await_subscribers(&replica, client, 1);
@@ -265,16 +263,4 @@ static void the_copy_of_a_slow_replica_is_awaited_after_the_time(void **state)
     ilk_signal_free(w.signal);
     ilk_client_free(giver);
     ilk_client_free(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_is_heard_once_while_one_connection_lives),
-        cmocka_unit_test(none_is_heard_twice_whichever_connection_dies),
-        cmocka_unit_test(a_broadcast_is_heard_while_one_connection_lives),
-        cmocka_unit_test(the_copy_of_a_slow_replica_is_awaited_after_the_time),
-    };
-
-    return cmocka_run_group_tests(tests, replica_setup, replica_teardown);
 }

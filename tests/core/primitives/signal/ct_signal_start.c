@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 static ilk_op *start_wait(ilk_signal *signal, const char *name, const char *n,
                           ilk_client *of)
 {
@@ -47,12 +49,11 @@ static ilk_signal *open_pattern(ilk_client *of, const char *name)
     return signal;
 }
 
-static void a_wait_brings_its_signal(void **state)
+TEST(a_wait_brings_its_signal)
 {
     ilk_signal *a = open_signal(client, "go"), *b = open_signal(other, "go");
     ilk_op *op = start_wait(a, "go", "1", client);
 
-    (void)state;
     assert_null(ilk_op_arrival(op));
     assert_under_way(client, op);
 
@@ -64,7 +65,7 @@ static void a_wait_brings_its_signal(void **state)
     ilk_signal_free(b);
 }
 
-static void a_wait_for_any_keeps_only_its_first_handle(void **state)
+TEST(a_wait_for_any_keeps_only_its_first_handle)
 {
     ilk_signal *set[3] = {open_signal(client, "a"), open_signal(client, "b"),
                           open_signal(client, "c")},
@@ -72,7 +73,6 @@ static void a_wait_for_any_keeps_only_its_first_handle(void **state)
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_signal_wait_any_start(&op, set, 3, -1, &err));
     ilk_signal_free(set[1]);
     ilk_signal_free(set[2]);
@@ -88,14 +88,13 @@ static void a_wait_for_any_keeps_only_its_first_handle(void **state)
     ilk_signal_free(b);
 }
 
-static void a_wait_for_all_brings_one_of_each(void **state)
+TEST(a_wait_for_all_brings_one_of_each)
 {
     ilk_signal *set[2] = {open_signal(client, "p"), open_signal(client, "q")},
                *p = open_signal(other, "p"), *q = open_signal(other, "q");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_signal_wait_all_start(&op, set, 2, -1, &err));
     turn_until(client, "1", "ZCARD ilk:signal:wait:{q}");
     assert_int_equal(1, tell_one(q, "2"));
@@ -109,14 +108,13 @@ static void a_wait_for_all_brings_one_of_each(void **state)
     ilk_signal_free(q);
 }
 
-static void what_comes_after_listen_is_kept(void **state)
+TEST(what_comes_after_listen_is_kept)
 {
     ilk_signal *a = open_signal(client, "kept"),
                *b = open_signal(other, "kept");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_ETIMEOUT, ilk_signal_wait_start(&op, a, 0, &err));
     assert_null(op);
     for (int i = 0; i < 2; i++) { /* the second finds it begun */
@@ -132,14 +130,13 @@ static void what_comes_after_listen_is_kept(void **state)
     ilk_signal_free(b);
 }
 
-static void a_pattern_is_awaited(void **state)
+TEST(a_pattern_is_awaited)
 {
     ilk_signal *jobs = open_pattern(client, "jobs.*"),
                *red = open_signal(other, "jobs.red");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
-    (void)state;
     assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, -1, &err));
     turn_until(client, "1", "PUBSUB NUMPAT");
     assert_int_equal(1, report_all(red, "r"));
@@ -158,7 +155,7 @@ static void a_pattern_is_awaited(void **state)
     ilk_signal_free(red);
 }
 
-static void signals_are_given_and_counted(void **state)
+TEST(signals_are_given_and_counted)
 {
     ilk_client *own = open_client();
     ilk_signal *a = open_signal(client, "give"), *b = open_signal(own, "give");
@@ -166,7 +163,6 @@ static void signals_are_given_and_counted(void **state)
     char *data = strdup("mine");
     ilk_error err = {0};
 
-    (void)state;
     assert_status(ILK_OK, ilk_signal_inspect_start(&op, own, "give", 4, &err));
     assert_ended(ILK_OK, own, op);
     assert_int_equal(1, ilk_op_number(op));
@@ -190,7 +186,7 @@ static void signals_are_given_and_counted(void **state)
     ilk_client_free(own);
 }
 
-static void what_nobody_has_seen_goes_to_the_next(void **state)
+TEST(what_nobody_has_seen_goes_to_the_next)
 {
     ilk_signal *a = open_signal(client, "seen"),
                *b = open_signal(other, "seen"),
@@ -198,7 +194,6 @@ static void what_nobody_has_seen_goes_to_the_next(void **state)
     ilk_op *op = start_wait(a, "seen", "1", client),
            *second = start_wait(b, "seen", "2", other);
 
-    (void)state;
     assert_int_equal(1, tell_one(giver, "once"));
     assert_ends(ILK_OK, client, op); /* freed, not looked at */
     assert_brought("0 seen=once;", other, second);
@@ -214,32 +209,15 @@ static void what_nobody_has_seen_goes_to_the_next(void **state)
     ilk_signal_free(giver);
 }
 
-static void a_pattern_is_not_signalled(void **state)
+TEST(a_pattern_is_not_signalled)
 {
     ilk_signal *jobs = open_pattern(client, "no.*");
     ilk_error err = {0};
     ilk_op *op = (ilk_op *)&err;
 
-    (void)state;
     assert_status(ILK_EINVAL,
                   ilk_signal_notify_all_start(&op, jobs, "", 0, &err));
     assert_string_equal("a pattern can be listened to, not signalled", err.msg);
     assert_null(op);
     ilk_signal_free(jobs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_brings_its_signal),
-        cmocka_unit_test(a_wait_for_any_keeps_only_its_first_handle),
-        cmocka_unit_test(a_wait_for_all_brings_one_of_each),
-        cmocka_unit_test(what_comes_after_listen_is_kept),
-        cmocka_unit_test(a_pattern_is_awaited),
-        cmocka_unit_test(signals_are_given_and_counted),
-        cmocka_unit_test(what_nobody_has_seen_goes_to_the_next),
-        cmocka_unit_test(a_pattern_is_not_signalled),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

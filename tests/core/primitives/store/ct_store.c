@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+AROUND_ALL(state_setup, state_teardown);
+
 #define KEY(text) (text), strlen(text)
 
 static ilk_store *open_store(ilk_client *of, const char *name)
@@ -66,14 +68,13 @@ static void put(ilk_txn *txn, const char *key, const char *value)
 
 /* ---- one transaction ------------------------------------------------------ */
 
-static void writes_appear_with_the_commit(void **state)
+TEST(writes_appear_with_the_commit)
 {
     ilk_store *a = open_store(client, "s"), *b = open_store(other, "s");
     ilk_txn *txn = begin(a, 0);
     ilk_error err = {0};
     size_t len;
 
-    (void)state;
     assert_memory_equal("s", ilk_store_name(a, &len), 1);
     assert_int_equal(1, len);
     assert_string_equal("", ilk_txn_id(txn));
@@ -95,12 +96,11 @@ static void writes_appear_with_the_commit(void **state)
     ilk_store_free(b);
 }
 
-static void what_is_not_committed_leaves_nothing(void **state)
+TEST(what_is_not_committed_leaves_nothing)
 {
     ilk_store *store = open_store(client, "abandoned");
     ilk_txn *txn = begin(store, 0);
 
-    (void)state;
     put(txn, "k", "1");
     ilk_store_free(store); /* the transaction keeps what it needs */
     assert_value(txn, "k", "1");
@@ -111,7 +111,7 @@ static void what_is_not_committed_leaves_nothing(void **state)
     ilk_store_free(store);
 }
 
-static void limits_are_those_of_the_header(void **state)
+TEST(limits_are_those_of_the_header)
 {
     static char value[ILK_STORE_VALUE_MAX + 1], key[ILK_STORE_KEY_MAX + 1];
     ilk_store *store = open_store(client, "limits");
@@ -120,7 +120,6 @@ static void limits_are_those_of_the_header(void **state)
     ilk_error err = {0};
     char name[16];
 
-    (void)state;
     memset(key, 'k', sizeof key);
     assert_status(ILK_OK, ilk_txn_put(txn, key, ILK_STORE_KEY_MAX, value,
                                       ILK_STORE_VALUE_MAX, &err));
@@ -149,7 +148,7 @@ static void limits_are_those_of_the_header(void **state)
     ilk_store_free(store);
 }
 
-static void bad_arguments_are_refused(void **state)
+TEST(bad_arguments_are_refused)
 {
     ilk_store *store = NULL;
     ilk_error err = {0};
@@ -163,7 +162,6 @@ static void bad_arguments_are_refused(void **state)
         "0123456789abcdef0123456789abcdeg-1700000000000",
         "0123456789abcdef0123456789abcdef-17000000000000"};
 
-    (void)state;
     assert_status(ILK_EINVAL, ilk_store_open(NULL, client, "s", 1, &err));
     assert_status(ILK_EINVAL, ilk_store_open(&store, client, "", 0, &err));
     assert_null(store);
@@ -189,13 +187,12 @@ static void bad_arguments_are_refused(void **state)
 
 /* ---- several -------------------------------------------------------------- */
 
-static void the_later_of_two_that_read_and_write_wins(void **state)
+TEST(the_later_of_two_that_read_and_write_wins)
 {
     ilk_store *a = open_store(client, "two"), *b = open_store(other, "two");
     ilk_txn *early = begin(a, 0), *late = begin(b, 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_value(early, "k", NULL);
     assert_value(late, "k", NULL);
     put(early, "k", "early");
@@ -271,13 +268,12 @@ static void *pay(void *number)
 }
 
 /* Also as any snapshot sees it meanwhile. */
-static void the_sum_of_a_bank_holds(void **state)
+TEST(the_sum_of_a_bank_holds)
 {
     ilk_store *store = open_store(other, "bank");
     pthread_t threads[PAYERS];
     ilk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < PAYERS; i++)
         assert_int_equal(
             0, pthread_create(&threads[i], NULL, pay, (void *)(i + 1)));
@@ -307,14 +303,13 @@ static void the_sum_of_a_bank_holds(void **state)
     ilk_store_free(store);
 }
 
-static void a_snapshot_says_when_its_version_is_gone(void **state)
+TEST(a_snapshot_says_when_its_version_is_gone)
 {
     ilk_store *store = open_store(client, "dropped");
     ilk_txn *snapshot = begin(store, ILK_TXN_SNAPSHOT),
             *reader = begin(store, 0);
     ilk_error err = {0};
 
-    (void)state;
     assert_value(snapshot, "other", NULL);
     assert_value(reader, "other", NULL);
     for (int i = 0; i < 65; i++) {
@@ -343,7 +338,7 @@ static ilk_client *behind_proxy(proxy *p)
     return one;
 }
 
-static void a_lost_reply_to_a_commit_is_found_again(void **state)
+TEST(a_lost_reply_to_a_commit_is_found_again)
 {
     static proxy p;
     ilk_client *one = behind_proxy(&p);
@@ -353,7 +348,6 @@ static void a_lost_reply_to_a_commit_is_found_again(void **state)
     ilk_error err = {0};
     int32_t outcome = 0;
 
-    (void)state;
     put(txn, "k", "1");
     proxy_cut(&p, "store:done", 0);
     assert_status(ILK_OK, ilk_txn_commit(txn, &err));
@@ -368,7 +362,7 @@ static void a_lost_reply_to_a_commit_is_found_again(void **state)
     proxy_close(&p);
 }
 
-static void an_outcome_that_is_asked_for_is_final(void **state)
+TEST(an_outcome_that_is_asked_for_is_final)
 {
     ilk_store *store = open_store(client, "final");
     ilk_txn *txn = begin(store, 0);
@@ -376,7 +370,6 @@ static void an_outcome_that_is_asked_for_is_final(void **state)
     int32_t outcome = 0;
     ilk_op *op;
 
-    (void)state;
     put(txn, "k", "1");
     assert_status(ILK_OK, ilk_txn_commit_start(&op, txn, &err));
     assert_status(ILK_OK, /* before the started commit is sent */
@@ -394,14 +387,13 @@ static void an_outcome_that_is_asked_for_is_final(void **state)
     ilk_store_free(store);
 }
 
-static void a_child_begins_transactions_of_its_own(void **state)
+TEST(a_child_begins_transactions_of_its_own)
 {
     ilk_store *store = open_store(client, "fork");
     ilk_txn *txn = begin(store, 0);
     ilk_error err = {0};
     pid_t pid;
 
-    (void)state;
     assert_value(txn, "k", NULL);
     put(txn, "k", "parent");
     pid = fork_now();
@@ -428,14 +420,13 @@ static void a_child_begins_transactions_of_its_own(void **state)
 
 /* ---- started -------------------------------------------------------------- */
 
-static void started_reads_and_commits(void **state)
+TEST(started_reads_and_commits)
 {
     ilk_store *store = open_store(client, "started");
     ilk_txn *txn = begin(store, 0);
     ilk_error err = {0};
     ilk_op *op;
 
-    (void)state;
     assert_status(ILK_OK, ilk_txn_get_start(&op, txn, KEY("k"), &err));
     assert_status(ILK_EHELD, ilk_txn_put(txn, KEY("k"), "1", 1, &err));
     assert_ends(ILK_OK, client, op);
@@ -449,23 +440,4 @@ static void started_reads_and_commits(void **state)
     assert_in_store(store, "k", "1");
     ilk_txn_free(txn);
     ilk_store_free(store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_appear_with_the_commit),
-        cmocka_unit_test(what_is_not_committed_leaves_nothing),
-        cmocka_unit_test(limits_are_those_of_the_header),
-        cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(the_later_of_two_that_read_and_write_wins),
-        cmocka_unit_test(the_sum_of_a_bank_holds),
-        cmocka_unit_test(a_snapshot_says_when_its_version_is_gone),
-        cmocka_unit_test(a_lost_reply_to_a_commit_is_found_again),
-        cmocka_unit_test(an_outcome_that_is_asked_for_is_final),
-        cmocka_unit_test(a_child_begins_transactions_of_its_own),
-        cmocka_unit_test(started_reads_and_commits),
-    };
-
-    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }
