@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What holds for all tests: signals work, however they were started."""
+"""Settings of all tests: signals work, however the tests were started."""
 
 import signal
 

@@ -34,7 +34,7 @@ typedef struct list {
     int64_t limit, base, version, changes;
 } list;
 
-/* What is reported later. */
+/* A result that is reported later. */
 typedef struct job {
     struct job *next;
     int64_t due;

@@ -704,7 +704,7 @@ TEST(an_unsure_break_is_not_repeated)
     expect(&c, ILK__CODE_RELEASED);
 }
 
-/* What the store may have done, the core repeats. */
+/* The core repeats a request that the store may have executed. */
 TEST(an_unsure_extend_breaks_its_connection)
 {
     call a, b;

@@ -250,7 +250,7 @@ def quietly(*argv: object) -> None:
 
 
 def run(control: Control, env: dict[str, str], seed: str) -> list[Violation]:
-    """What an arena of C processes with this library finds."""
+    """Faults that an arena of C processes with this library finds."""
     with tempfile.TemporaryDirectory(prefix="ilk-chaos-") as directory:
         place = Path(directory) / "control"
         arena = arena_of(control.plan)(control.plan, PROGRAM, KINDS, place, seed, env)

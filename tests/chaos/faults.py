@@ -144,7 +144,7 @@ def schedule(seed: str, plan: Plan, lane: str, pace: float = 1.0) -> Iterator[Fa
     """The faults of one lane, without an end."""
     rng = random.Random(f"{seed} {plan.name} {lane}")
     kinds = [one for one in KINDS[lane] if plan.may(one[0], one[1])]
-    # What the class adds comes often: few operations run there.
+    # Kinds that the class adds are chosen often: few operations run there.
     weights = [one[2] * (3 if one[0] in plan.adds else 1) for one in kinds]
     while True:
         name, _, _, least, most = rng.choices(kinds, weights)[0]

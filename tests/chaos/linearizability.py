@@ -28,7 +28,7 @@ class Checker:
         return done.returncode == 0, done.stdout.splitlines()
 
     def controls(self) -> Iterator[str]:
-        """What it gets wrong about the made-up histories."""
+        """Errors of its verdicts on the made-up histories."""
         for verdict, good in (("accepted", True), ("rejected", False)):
             paths = list((HERE / "histories" / verdict).glob("*.history"))
             assert paths, f"no histories that are to be {verdict}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the harness itself does on a server during the faults, without a proxy.
+"""Clients of the harness itself on a server during the faults, without a proxy.
 
 An observer inspects the wait queues, over and over. A listener has several places in
 the wait queue of a signal, and renews them one by one: so somebody else always waits,

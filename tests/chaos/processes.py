@@ -28,7 +28,7 @@ LUA_MODULE = BUILD / "lua" / "luajit"
 
 
 class Process(Protocol):
-    """What a kind of process has to offer."""
+    """The methods that each kind of process has."""
 
     def ended(self) -> int | None:
         """The exit status; None while it runs."""

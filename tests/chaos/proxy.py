@@ -35,7 +35,7 @@ from relay import Link, Relay
 
 
 class Line:
-    """What is wrong with the network of one label, and until when."""
+    """The faults in the network of one label, and until when."""
 
     def __init__(self) -> None:
         self.delay, self.delay_until = 0.0, 0.0
@@ -125,7 +125,7 @@ class Proxy(Relay[FaultyLink]):
         self.loaded.add(link)
 
     def tear(self, link: FaultyLink, line: Line, data: bytes) -> bytes:
-        """What is still delivered of these bytes."""
+        """The part of these bytes that is still delivered."""
         if link.left is None:
             link.left = self.rng.randint(1, line.tear_bytes)
         data = data[: link.left]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the histories of one server must obey, whatever the faults were.
+"""Rules for the histories of one server, whatever the faults were.
 
 Two kinds of intervals are compared. A handle was *sure* from a moment at which it
 said so until the end that it named, or until the next call that may shorten its

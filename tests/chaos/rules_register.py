@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Registers: no change is lost, and nobody sees an older state than another has seen.
 
-Versions rise, so they are the order in which the changes were made. What ended before
-another call began is not after it in that order. A change that was written names the
+Versions rise, so they are the order in which the changes were made. A call that
+ended before another one began does not come after it in that order. A change that was written names the
 version on which it was made, so no other change can have been made on that.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one thread, or one task, of a Python process does, over and over.
+"""The scenario that one thread, or one task, of a Python process runs repeatedly.
 
 Each scenario is written once, as a coroutine. On the blocking client no call of it
 suspends, so a thread runs it to its end in one step.

@@ -77,7 +77,7 @@ local function claim(op, handle)
   end
 end
 
--- What the verbs of a hold are called elsewhere.
+-- The names of a hold's verbs in other primitives.
 local VERBS = { election = { acquire = "campaign", extend = "renew", release = "resign" } }
 
 local function verb(handle, kind, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What CMD leaves behind: the lock is held for it, and it ends with the lock."""
+"""Processes that CMD leaves behind: the lock is held for them, and they end with it."""
 
 import os
 import shutil

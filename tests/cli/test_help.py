@@ -17,7 +17,7 @@ COMMANDS = [
 
 
 def options_in_source(command):
-    """What getopt knows: the table in the command's own file."""
+    """The options of getopt: the table in the command's own file."""
     source = (CLI / f"{command}.c").read_text()
     table = re.search(r"options\[\] = \{\n(.*?)\n\};", source, re.S).group(1)
     if "CLI_HOLD_OPTIONS" in table:
@@ -139,7 +139,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def complete(*words):
-    """What bash offers for the last of the words."""
+    """The completions that bash offers for the last of the words."""
     script = CLI / "completions" / "interlock.bash"
     done = subprocess.run(
         ["bash", "-c", COMPLETE, "bash", script, *words],

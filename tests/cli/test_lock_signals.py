@@ -24,7 +24,7 @@ def number(name):
 
 
 def status_after(name):
-    """What wait() tells of a command that a signal has ended."""
+    """The status that wait() returns for a command that a signal has ended."""
     dies = name in ("INT", "QUIT", "TERM")
     return -number(name) if dies else 128 + number(name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a wait says to somebody who looks on: on a pseudo-terminal."""
+"""The lines of a wait on a terminal: on a pseudo-terminal."""
 
 import os
 import pty

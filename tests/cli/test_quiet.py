@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is said of a lock that was not had, and --quiet, which says nothing."""
+"""The line about a lock that was not acquired, and --quiet, which writes none."""
 
 import re
 from pathlib import Path

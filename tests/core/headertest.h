@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both header tests check: constants, sizes, and that calls link. */
+/* Both header tests check constants, sizes, and that calls link. */
 #ifndef HEADERTEST_H
 #define HEADERTEST_H
 

@@ -66,7 +66,7 @@ class CountedServer:
     def count(self, send, times: int) -> float:
         """The instructions of one call of send(pipeline, number), with numbers of its own.
 
-        What else the machine does adds some: the server reads requests in more parts,
+        Other work of the machine adds some: the server reads requests in more parts,
         and gets more PINGs from _control(). It takes none away. Lua collects its garbage
         in steps, over several thousands of calls, and a step of one phase costs more
         than one of another; so each count begins with nothing to collect. As many calls

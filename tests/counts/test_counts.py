@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the hot paths cost, in instructions: times are noise where others run as well.
+"""The hot paths' cost in instructions: times are noise where others run as well.
 
 The server's are compared with those of SET NX PX and compare-and-delete, which is what a
 pair costs redis-py. A count may exceed what recorded.json has by 3 %, the client's
@@ -75,7 +75,7 @@ def call(server, scripts):
 
 
 def works(call, server):
-    """What is counted, by its name."""
+    """The paths that are counted, by their names."""
     lock, waited = keys_of_lock("orders"), keys_of_lock("waited")
     inbox = server.redis.pubsub()
     inbox.subscribe(f"ilk:inbox:{CLIENT}")

@@ -50,7 +50,7 @@ def environment(url, language):
 
 
 def libraries(source):
-    """What a program's head says that it is linked with, beside ours."""
+    """The libraries that a program's head names, beside ours."""
     said = LINKED.search(source.read_text(encoding="utf-8"))
     if not said:
         return []
@@ -176,7 +176,7 @@ class Stage:
         return program
 
     def run(self, language, name, *words):
-        """What a program prints that ends by itself, with status 0."""
+        """The output of a program that ends by itself, with status 0."""
         program = self.start(language, name, *words)
         status, lines = program.end()
         assert status == 0, f"{language} {name} {words}: {program.errors}"

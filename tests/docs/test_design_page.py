@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What docs/ say of files and functions is so, and links lead somewhere."""
+"""The files and functions that docs/ name exist, and links lead somewhere."""
 
 from __future__ import annotations
 

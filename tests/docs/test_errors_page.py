@@ -29,7 +29,7 @@ def plain(text):
 
 
 def header_meanings():
-    """What the header says behind each status."""
+    """The comment behind each status in the header."""
     return {
         name: " ".join(re.sub(r"[/*<]+", " ", comment).split())
         for name, comment in re.findall(

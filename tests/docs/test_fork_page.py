@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "fork.md").read_text(encoding="utf-8")
 STRUCT = re.compile(r"^(?:typedef )?struct (\w+) \{(.*?)^\}", re.M | re.S)
 ROWS = re.findall(r"^\| [^|]+\(`(\w+)`\) \| .* \| `([^`]+)` \|$", PAGE, re.M)
-# What the others embed, and what they compare their era with.
+# The parts that the others embed, and those they compare their era with.
 PARTS = {"ilk__handle", "ilk_client"}
 
 

@@ -154,7 +154,7 @@ static int run_keeper(void)
     return going;
 }
 
-/* What happens next without the keeper, or the time until then. */
+/* The next event without the keeper, or the time until then. */
 static void step(int64_t until)
 {
     delivery *next = first_delivery();

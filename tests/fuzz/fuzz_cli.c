@@ -5,8 +5,8 @@
  * of the command, and as text that it prints.
  *
  * A duration that is accepted is written in milliseconds and must mean the same.
- * What is printed for a terminal and as JSON gives back the bytes, and neither
- * has a control character.
+ * The forms for a terminal and as JSON give back the bytes, and neither has a
+ * control character.
  */
 #include "fuzz.h"
 

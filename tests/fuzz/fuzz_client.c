@@ -10,7 +10,7 @@
  * client runs, lane, keeper, inbox and loop, in one thread and on a virtual clock
  * (client_world.h).
  *
- * What must hold:
+ * The invariants:
  *
  *     a hold, job or signal is believed only if the server sent the reply with
  *     the number of its request, or a message for it (client_server.h)

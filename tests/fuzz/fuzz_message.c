@@ -2,7 +2,7 @@
 /*
  * fuzz_message.c -- any bytes at all as a message on a client's own channel.
  *
- * What message.h promises of a message is checked; the copy is exactly as long
+ * The promises of message.h are checked; the copy of a message is exactly as long
  * as the message, so that a sanitizer sees a read past its end. A message that
  * was accepted is written again from its parts and must be read the same.
  */

@@ -26,7 +26,7 @@ typedef union room {
     max_align_t alignment;
 } room;
 
-/* What the input decides beside the struct. */
+/* The choices of the input beside the struct. */
 typedef struct extra {
     ilk_client *client;
     const char *text;

@@ -11,7 +11,7 @@
 
 #include "redis/reply.h"
 
-/* What one reply has in all. */
+/* The sizes of one reply in all. */
 typedef struct totals {
     size_t bytes, elements;
     unsigned sum; /* keeps the reads from being optimised away */

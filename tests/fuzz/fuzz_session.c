@@ -4,7 +4,7 @@
  * or commands as the core sends them, while the backend replies in any order, late, with
  * an error, or breaks a connection.
  *
- * The gateway's thread and the store are played. What a session sends is whole replies
+ * The gateway's thread and the store are played. A session sends whole replies
  * and messages; one reply leaves for each command, in order; requests with one token are
  * never at the backend together; nothing is left when all is over.
  */

@@ -4,8 +4,8 @@
  * are taken: the map of CLUSTER SLOTS, the redirections MOVED and ASK, and a primary's
  * address.
  *
- * The first byte says whether the URL has patterns of hosts. Whatever the replies are,
- * an address that is taken has a valid host and port, matches the patterns, and the
+ * The first byte says whether the URL has patterns of hosts. With any replies, an
+ * address that is taken has a valid host and port, matches the patterns, and the
  * number of nodes stays bounded.
  */
 #include "fuzz.h"

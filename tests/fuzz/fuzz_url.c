@@ -214,7 +214,7 @@ static void check_accepted(const ilk__url *url)
 }
 
 /*
- * What stands before an '@' may be a password, whole or in part. The message of
+ * The text before an '@' may be a password, whole or in part. The message of
  * a refusal must not depend on it: it stays the same when letters that have no
  * meaning for the parser, G to Z, are exchanged there.
  */

@@ -73,7 +73,7 @@ TEST(a_cancel_on_another_connection_follows_its_acquire)
     wire_close(&self);
 }
 
-/* Whatever came before on other connections is received then. */
+/* Bytes that came before on other connections are received then. */
 static void pass_turns(const wire *self)
 {
     for (int turn = 0; turn < 2; turn++) {
@@ -155,7 +155,7 @@ TEST(commands_may_come_byte_by_byte)
     wire_close(&self);
 }
 
-/* What the core never sends closes the connection, and nothing else. */
+/* Bytes that the core never sends close the connection, and do nothing else. */
 TEST(other_bytes_close_the_connection)
 {
     static const char *const texts[] = {

@@ -15,7 +15,7 @@ typedef struct lua_store {
     int *scripts; /* compiled, in Lua's registry */
 } lua_store;
 
-/* What the scripts need of the world: functions of Lua. */
+/* The functions of Lua that the scripts need of the world. */
 typedef struct lua_store_world {
     lua_CFunction clock_us;    /* () -> the server's time */
     lua_CFunction publish;     /* (channel, message) -> receivers */

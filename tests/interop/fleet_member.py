@@ -2,7 +2,7 @@
 """One process of a mixed fleet: fleet_member.py KIND ROLE URL NAME [NUMBER].
 
 KIND is `ours` or `theirs`: interlock.recipes, or the well-known functions on
-redis-py. What it does and gets it prints, a line each.
+redis-py. It prints its calls and their results, a line each.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def push():
 
 
 def pop():
-    """Whatever comes, from all but the jobs."""
+    """Calls of any kind but those of jobs."""
     r, cache = recipes.bind(URL), f"{NAME}:cache:{os.getpid()}"
     while True:
         if OURS:

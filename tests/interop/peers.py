@@ -30,7 +30,7 @@ from redis.retry import Retry
 
 
 class Locker(Protocol):
-    """What the tests need of a peer. Times are in seconds."""
+    """The methods of a peer that the tests need. Times are in seconds."""
 
     prefix: str
 
@@ -67,7 +67,7 @@ class RedisPy:
 
 
 class FiveLines:
-    """What documents teach: SET NX PX, and a delete by who owns it."""
+    """The lock of documents: SET NX PX, and a delete by its owner."""
 
     prefix = ""
     unlock = (

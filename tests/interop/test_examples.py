@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every example takes the lock, tells its fence and gives the lock back.
+"""Every example acquires the lock, prints its fence and releases the lock.
 
 They are built against an installed library, as their readers will do. A
 machine without a language's tools skips its example; with CI=true and the

@@ -46,7 +46,7 @@ class Fleet:
             self.said.put((kind, line.split()))
 
     def listen(self, seconds, until=lambda heard: False):
-        """What is said within the time, or until it is enough."""
+        """The lines that are printed within the time, or until they are enough."""
         heard, end = [], time.monotonic() + seconds
         while not until(heard) and (left := end - time.monotonic()) > 0:
             try:

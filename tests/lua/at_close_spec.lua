@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What the end of a Lua state leaves behind on the server.
+-- The keys that the end of a Lua state leaves behind on the server.
 
 local party = require "party"
 local support = require "support"

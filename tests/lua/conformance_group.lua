@@ -76,7 +76,7 @@ function verbs.held(self)
   return self.member.held and "1" or "0"
 end
 
--- What a method answered, as the table has it. A wrong argument is raised.
+-- The result of a method, as the table has it. A wrong argument is raised.
 local function answered(ran, found, _, code)
   if not ran then
     return "ILK_EINVAL"

@@ -14,7 +14,7 @@ local state_words = require "conformance_state"
 local status = interlock.status
 local unpack = table.unpack or unpack
 
--- What a Lua method answered, as a status name. A wrong argument is raised.
+-- The result of a Lua method, as a status name. A wrong argument is raised.
 local function answered(ran, ok, _, code)
   if not ran then
     return "ILK_EINVAL"
@@ -189,7 +189,7 @@ end
 
 local statements = {}
 
--- What is known of a name, and by which words the table counts it.
+-- The state of a name, and the words by which the table counts it.
 local function look(words)
   if words[3] == "->" then
     local info = assert(client:inspect(words[2]))

@@ -84,7 +84,7 @@ describe("Ctrl-C", function()
     assert.is_true(client:lock(name):acquire(1000))
   end)
 
-  -- Takes it, and is interrupted before the caller has heard of that.
+  -- Acquires it, and is interrupted before the caller has the result.
   local function take_and_fail(handle)
     assert.is_true(core.ilk_lock_acquire(handle, 0))
     error("hurt", 0)

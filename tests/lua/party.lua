@@ -41,7 +41,7 @@ function party:interrupt()
   os.execute("kill -INT $(cat " .. self.base .. ".pid)")
 end
 
---- What it printed, less the last newline; it has ended.
+--- Its output, less the last newline; it has ended.
 function party:finish()
   support.await(10000, function()
     local done = io.open(self.base .. ".done")

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Rings: Lua's manners. What they answer is in tests/conformance/ring.txt.
+-- Rings: Lua's manners. Their results are in tests/conformance/ring.txt.
 
 local interlock = require "interlock"
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What specs of started operations share: a loop until one has ended.
+-- Shared by the specs of started operations: a loop until one has ended.
 
 local support = require "support"
 
@@ -19,7 +19,7 @@ function started.finish(notifications, op)
   return found
 end
 
---- What an operation answers when it has ended; its notification may have been
+--- The result of an operation that has ended; its notification may have been
 --- fetched while another one was waited for.
 function started.answer(notifications, op, ...)
   if not assert(op, ...).done then

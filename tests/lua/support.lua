@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What the specs share: a server of their own, clients, raw commands, time.
+-- Shared by the specs: a server of their own, clients, raw commands, time.
 
 local busted = require "busted"
 local interlock = require "interlock"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The asynchronous face worn as the synchronous one, so that a test runs both.
 
-Whatever is awaited is run to its end by one task of one event loop; all else
-passes as it is. Between two calls nothing runs but the core's own thread,
+One task of one event loop runs each awaitable to its end; all else passes as it
+is. Between two calls nothing runs but the core's own thread,
 which is what statements one after the other want.
 """
 

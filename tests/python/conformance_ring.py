@@ -17,7 +17,7 @@ def open_ring(kind):
 
 
 def answer(ring, verb, words):
-    """What the ring answers to a line, as words of the table."""
+    """The ring's result for a line, as words of the table."""
     try:
         found = VERBS[verb](ring, *words)
     except interlock.Error as error:

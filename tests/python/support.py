@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What several tests need: a private server, raw commands, waiting for a state."""
+"""Shared by several tests: a private server, raw commands, waiting for a state."""
 
 from __future__ import annotations
 

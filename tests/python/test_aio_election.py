@@ -187,7 +187,7 @@ async def test_a_task_cancelled_at_any_moment_leads_nothing(url, name):
 async def test_a_leadership_that_comes_as_the_task_is_cancelled_is_passed_on(
     url, client, name
 ):
-    """It is elected, the task has not heard of it, and is cancelled."""
+    """It is elected, and the task is cancelled before it runs again."""
     former = client.election(name)
     former.campaign()
     async with aio.connect(url) as tasks:

@@ -163,7 +163,7 @@ async def test_a_task_cancelled_at_any_moment_holds_nothing(url, name):
 async def test_names_that_come_as_the_task_is_cancelled_are_passed_on(
     url, client, name
 ):
-    """The grant is here, the task has not heard of it, and is cancelled."""
+    """The grant is here, and the task is cancelled before it runs again."""
     holder = client.lock(names(name)[2])
     holder.acquire()
     async with aio.connect(url) as tasks:

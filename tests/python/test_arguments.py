@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What may be passed, and what is refused before anything is sent."""
+"""Arguments that may be passed, and those refused before anything is sent."""
 
 from __future__ import annotations
 

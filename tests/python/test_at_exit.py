@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a program leaves behind on the server, for each way in which it can end."""
+"""Keys that a program leaves on the server, for each way in which it can end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks count, and the lines that their sides receive."""
+"""The events that the benchmarks count, and the lines that their sides receive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MS = 1_000_000
 
 
 def bench(program):
-    """What a program that stands in bench/ prints, which is JSON.
+    """The JSON that a program in bench/ prints.
 
     In a process of its own: modules there and here have names in common.
     """

@@ -26,12 +26,12 @@ def test_each_call_holds_while_it_runs(client, other, name):
 
         @handle
         def work(one, *, two):
-            """What it does."""
+            """Use one permit."""
             permits = other.inspect_semaphore(name).used
             return one, two, other.lock(name).locked() + permits
 
         assert work(1, two=2) == (1, 2, 1)
-        assert work.__name__ == "work" and work.__doc__ == "What it does."
+        assert work.__name__ == "work" and work.__doc__ == "Use one permit."
         assert not handle.held
     assert other.lock(name).acquire(0)
 

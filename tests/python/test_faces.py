@@ -12,7 +12,7 @@ import pytest
 from interlock import aio
 from interlock.ring import RingBase
 
-# What one face does without, and why.
+# Names that one face lacks, and why.
 NOT_AWAITED = {
     "recipes": "the documents' functions, which block as theirs do",
     "server": "a server for programs and tests, started before any loop runs",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a holder believes, beside what the server says."""
+"""The holder's view of its lease beside the server's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is compiled into the package goes along with its licence."""
+"""Code that is compiled into the package brings its licence."""
 
 from __future__ import annotations
 

@@ -325,7 +325,7 @@ def test_a_waiter_that_has_its_signal_is_chosen_again(conn, r, name):
     assert documents.signal_single(conn, name + ":", "a") == 1
     step(first)  # it has its message, and is about to close
     assert documents.signal_single(conn, name + ":", "b") == 1
-    assert finish(first)["data"] == b"a"  # nobody has b, which 1 has heard
+    assert finish(first)["data"] == b"a"  # nobody has b, and 1 has returned
 
     threads, heard = start_waiting(r, name + ";", "1")
     wait_until(lambda: conn.pubsub_channels(name + ";*"))

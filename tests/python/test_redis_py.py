@@ -24,7 +24,7 @@ def r(url):
 
 @pytest.fixture(params=[Ours, Stock], ids=["ours", "stock"])
 def lock_class(request):
-    """What must be true of both is tested on both."""
+    """Requirements on both are tested on both."""
     return request.param
 
 

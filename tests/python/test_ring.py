@@ -267,7 +267,7 @@ def test_weights_are_a_mapping_of_nodes_or_beside_them():
 
 
 def test_points_by_shares_move_keys_of_others():
-    """What libketama does, and why it is not the default."""
+    """The points of libketama, and why they are not the default."""
     nodes = {"a": 1, "b": 1, "c": 1}
     fixed, shares = interlock.Ring(nodes), interlock.Ring(nodes, weights="ketama")
     assert owners(fixed) == owners(shares)

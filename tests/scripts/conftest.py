@@ -47,7 +47,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_collection_modifyitems(items):
-    """What looks at the whole run comes last."""
+    """Tests that judge the whole run come last."""
     items.sort(key=lambda item: item.get_closest_marker("after_all") is not None)
 
 

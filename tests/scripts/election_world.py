@@ -46,7 +46,7 @@ class Election(World):
         )
 
     def stand(self, *tokens, **options):
-        """Let them stand in line, each with a client of its own that hears."""
+        """Let them wait in the queue, each with a client of its own that listens."""
         for token in tokens:
             self.listen(f"c-{token}")
             assert self.campaign(token, **options)[0] == "QUEUED"
@@ -104,7 +104,7 @@ class Election(World):
         )
 
     def known(self, state=None):
-        """What an observer says that was told of this, or of what is now."""
+        """The state that an observer sends which has read this one, or the present one."""
         state = state or self.leader()
         return b"%d %s" % (state[1], b"%d" % state[2] if state[3] else b"-")
 
@@ -126,7 +126,7 @@ class Election(World):
         return self.redis("ZRANGE", self.keys()[5], 0, -1)
 
     def enqueue_observer(self, name):
-        """In line, as one who was told just now."""
+        """In the queue, as one that was notified just now."""
         self.redis("ZADD", self.keys()[5], 1, self.watcher(name))
         self.inbox(f"c-{name}")
 
@@ -134,7 +134,7 @@ class Election(World):
         self.redis("DEL", self.keys()[0])
 
     def woken(self, client):
-        """Whether its observer was told to ask; the messages are taken."""
+        """Whether its observer received a wake-up; the messages are taken."""
         wake = b"1 wake w-%s " % client[2:].encode() + self.keys()[0]
         messages = self.inbox(client)
         assert set(messages) <= {wake}

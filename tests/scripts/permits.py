@@ -131,7 +131,7 @@ class Semaphore:
         ]
 
     def granted(self, client):
-        """Token and fence of each grant that the client was told."""
+        """Token and fence of each grant that the client received."""
         told = []
         for message in self.world.inbox(client):
             version, verb, _, token, fence = message.split(b" ")[:5]

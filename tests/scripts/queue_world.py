@@ -92,13 +92,13 @@ class Queue:
         return [Job(blob).data for blob in reply[5:]]
 
     def wait(self, *tokens):
-        """Consumers that find nothing, each with a client that hears."""
+        """Consumers that find nothing, each with a client that listens."""
         for token in tokens:
             self.world.listen(f"c-{token}")
             assert self.reserve(token, wait=True)[0] == "EMPTY"
 
     def woken(self, *tokens):
-        """Which of them have been told since the last look."""
+        """Which of them have received a message since the last look."""
         told = []
         for token in tokens:
             for message in self.world.inbox(f"c-{token}"):

@@ -65,7 +65,7 @@ class Connection:
 
 
 class Inbox:
-    """What was published to one channel."""
+    """The messages that were published to one channel."""
 
     def __init__(self, path, channel):
         self.connection = Connection(path)

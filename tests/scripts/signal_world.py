@@ -18,7 +18,7 @@ def entry(client, number):
 
 
 def secret(client, name=b"go"):
-    """What a signal to all waiters of the client in that list must repeat."""
+    """The secret that a signal to all waiters of the client in that list must repeat."""
     return f"{client}-".encode() + name.hex().encode()
 
 

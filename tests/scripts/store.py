@@ -39,7 +39,7 @@ class Store:
         self.process.stdin.flush()
 
     def answer(self, what, channel=None, message=None):
-        """What the store needs to know of those who subscribed."""
+        """The answers to the store about those who subscribed."""
         if what == b"channels":
             return [channel for channel, inboxes in self.inboxes.items() if inboxes]
         inboxes = self.inboxes.get(channel, [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""election_*: those who observe are told of each change, and of none twice."""
+"""election_*: observers receive each change, and none twice."""
 
 import pytest
 from world import START_US
@@ -119,7 +119,7 @@ def test_vacancy_is_told_after_several_steps(election, script):
     election.stand("b", *[f"d{i}" for i in range(20)])
     election.advance(6001)
     election.listen("c-o")
-    election.refresh("c-b", election.entry("b"))  # alive, and not heard of
+    election.refresh("c-b", election.entry("b"))  # alive, and not seen
     election.deaf("c-b")
     election.observe("o", election.known(), vacant=1)
     election.expire()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""election_*: who leads, in which term, with which value; who is told."""
+"""election_*: who leads, in which term, with which value; who receives it."""
 
 import pytest
 from resp import ReplyError

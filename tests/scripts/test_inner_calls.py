@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the hot path costs on the server: commands inside each script."""
+"""The hot path's cost on the server: commands inside each script."""
 
 import re
 

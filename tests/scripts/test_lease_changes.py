@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a late renewal, a repeated release and a repeated break find."""
+"""A late renewal, a repeated release and a repeated break: their replies."""
 
 import pytest
 from permits import Semaphore
@@ -84,7 +84,7 @@ def test_a_key_without_expiry_gets_one(world):
     assert 0 < world.redis("PTTL", world.name) <= 5000
 
 
-# -- what the record tells a release that finds its token gone
+# -- what the record returns to a release that finds its token gone
 
 
 def test_the_record_is_as_old_as_its_first_hold(world):

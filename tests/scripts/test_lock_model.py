@@ -49,7 +49,7 @@ class LockMachine(RuleBasedStateMachine):
         self.deadline[client] = alive_until(before, ms)
 
     def hand_on(self):
-        """What becomes of a free lock."""
+        """Give the free lock to the first waiter that is alive and listens."""
         kept = []
         for place, (token, client) in enumerate(self.line):
             if not self.alive(client):
@@ -105,7 +105,7 @@ class LockMachine(RuleBasedStateMachine):
         self.judge(self.world.acquire(token, client=client, limit=100), token, True)
 
     def judge(self, reply, token, wait):
-        """What acquire must have answered, given where the line stands."""
+        """The reply that acquire must have sent, given the wait queue."""
         told = None
         if not self.owner:
             told = self.first_in_reach(token)

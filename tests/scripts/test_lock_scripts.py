@@ -254,7 +254,7 @@ def test_inspect_lists_all_when_asked_and_none_for_zero(world):
 
 
 def waiting(world):
-    """What an inspection says of those who wait: token -> ms."""
+    """The waiters that an inspection lists: token -> ms."""
     found = world.inspect()[13:]
     return {e.split(b" ")[4].decode(): ms for e, ms in zip(found[::2], found[1::2])}
 

@@ -22,7 +22,7 @@ def queue(request, world):
 
 
 def ready(queue):
-    """What can be taken, in order."""
+    """The messages that can be reserved, in order."""
     blobs = queue.world.redis("LRANGE", queue.key("ready"), 0, -1)
     return [
         blob.split(b" ")[-1] for blob in blobs[:: 1 if queue.order == "fifo" else -1]

@@ -50,7 +50,7 @@ def refresh(world, client, *entries, limit=16):
 
 
 def java_holds(world, owner=JAVA, count=1, lease=30000):
-    """What Redisson's own script writes."""
+    """The hash that Redisson's own script writes."""
     world.redis("HINCRBY", world.name, owner, count)
     world.redis("PEXPIRE", world.name, lease)
 

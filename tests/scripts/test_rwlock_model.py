@@ -72,7 +72,7 @@ class ReadWriteMachine(RuleBasedStateMachine):
             self.writer = token
 
     def forget(self):
-        """What every script does first: readers whose lease ran out are gone."""
+        """The first step of every script: readers whose lease has ended are removed."""
         self.readers = {t: end for t, end in self.readers.items() if end > self.ms()}
 
     def expect(self, told):

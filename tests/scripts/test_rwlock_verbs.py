@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Readers one at a time: what they are told, how they go."""
+"""Readers one at a time: which replies they get, how they leave."""
 
 from world import DAY_MS, START_US
 

@@ -114,7 +114,7 @@ def test_who_tries_once_lets_those_who_wait_in_first(sem):
     assert sem.holders() == {"b": 1, "z": 1}
 
 
-# -- what those who wait are told
+# -- messages to waiters
 
 
 def test_who_waits_hears_when_the_first_lease_ends(sem):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""signal_notify_*: who is told, and how many that were."""
+"""signal_notify_*: which waiters receive the signal, and how many."""
 
 import pytest
 from resp import Inbox

@@ -17,7 +17,7 @@ def packed(keys):
 
 
 def busy(at, age_ms, *keys):
-    """What somebody gets who meets an intent of TXID."""
+    """The reply to a client that meets an intent of TXID."""
     return ["BUSY", at, TXID.encode(), age_ms, packed(keys)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The line: who is next, who is passed over, who is told what."""
+"""The wait queue: who is next, who is passed over, who gets which message."""
 
 from world import DAY_MS, START_US
 

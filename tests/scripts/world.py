@@ -244,7 +244,7 @@ class World:
         )
 
     def queue(self, *tokens, reads=False, **options):
-        """Let them wait, each with a client of its own that hears."""
+        """Let them wait, each with a client of its own that listens."""
         for token in tokens:
             self.listen(f"c-{token}")
             ask = self.read if reads else self.acquire
@@ -288,8 +288,8 @@ class World:
 
 
 def alive_until(deadline, ms):
-    """What standing in line makes of a client's deadline: where it said a moment ago that
-    it lives, that is not said again."""
+    """The deadline of a client that joins the wait queue: one renewed a moment ago is
+    not written again."""
     fresh = 5000 < (deadline or 0) - ms <= 6000
     return deadline if fresh else ms + 6000
 

@@ -229,7 +229,7 @@ class FakeMySql:
         return result(COLUMNS.split(","), [])
 
     def row(self, session: Session, statement: str) -> list[bytes]:
-        """As many columns as are asked for, each 1."""
+        """As many columns as the statement selects, each 1."""
         wanted = statement[len("SELECT ") : statement.find(" FROM ")]
         depth, count = 0, 1
         for char in wanted:

@@ -115,7 +115,7 @@ class LyingEtcd:
         return head + payload
 
     def lie(self, line: Line) -> None:
-        """What follows, once `is_lying` is set."""
+        """A lie about the replies that follow, once `is_lying` is set."""
 
 
 def read(stream: BinaryIO, count: int) -> bytes:

@@ -275,7 +275,7 @@ class SwitchesToSha256(SwitchesToThePassword):
 
 
 class Spoils(FakeMySql):
-    """What an honest server sends, of which each piece is spoilt by chance."""
+    """The packets of an honest server, each spoilt by chance."""
 
     CHANCE = 0.08
 

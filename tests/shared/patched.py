@@ -24,7 +24,7 @@ def remove_strangers(copy: Path) -> None:
 
 
 def copy_sources(copy: Path) -> None:
-    """What a build needs, with the times of the files."""
+    """The files that a build needs, with their times."""
     copy.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
         source = ROOT / name

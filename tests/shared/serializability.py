@@ -2,7 +2,7 @@
 """Whether transactions were serializable, by what they have read and appended.
 
 Each value is a list of ids, to which a transaction appends its own. So a list that
-somebody has read tells in which order its key was written, and three kinds of edges
+somebody has read shows in which order its key was written, and three kinds of edges
 between transactions follow (Adya, "Weak Consistency", 1999; Kingsbury and Alvaro, "Elle",
 2020):
 

@@ -2,7 +2,7 @@
 """Set up programs in other languages, and packages of Python, in a cache, once per
 version.
 
-What a program needs is pinned beside its source (package-lock.json, go.sum,
+The needs of a program are pinned beside its source (package-lock.json, go.sum,
 pom.xml) and fetched by that language's own tool. A machine without the tool
 skips the tests that need the program; with CI=true and the tool there, a program
 that cannot be set up is a failure.

@@ -23,7 +23,7 @@ void check_data_lost(void)
     lost_at = world_now;
 }
 
-/* Who asked before the loss may hold what the server has forgotten. */
+/* A task that began before the loss may hold what the server has forgotten. */
 static int is_excused(const task *t)
 {
     return t->began <= lost_at;

@@ -49,7 +49,7 @@ void violated(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- server.c: the real scripts over store.lua -------------------------- */
 
-/* What is switched off to see that it is missed. */
+/* The part that is switched off to see that it is missed. */
 typedef enum control {
     CONTROL_NONE,
     CONTROL_NO_PASS_ON,  /* a cancel keeps a grant under way */
@@ -146,7 +146,7 @@ int task_holds(const task *t, int64_t when);
 /* ---- check.c: what must always be true ---------------------------------- */
 
 void check_begin(void);
-void check_took(task *t); /* it was just told that it holds */
+void check_took(task *t); /* it has just received its grant */
 void check_cancelled(const char *lock, const char *token);
 void check_now(void);
 int check_finished(void); /* all who live have had their rounds */

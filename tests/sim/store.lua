@@ -348,7 +348,7 @@ define("HLEN", 2, function(key)
   return #hash_at(key)
 end)
 
--- What a hash contains: fields, texts or both.
+-- The contents of a hash: fields, texts or both.
 local function list_hash(fields, texts)
   return function(key)
     local hash, found = hash_at(key), {}

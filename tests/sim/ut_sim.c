@@ -3,7 +3,7 @@
  * ut_sim.c -- fleets under faults, one for each seed.
  *
  *     ut_sim               2000 seeds, as many as 10 s allow; the controls
- *     ut_sim SEED          one of them, told step by step
+ *     ut_sim SEED          one of them, printed step by step
  *     ut_sim SEED COUNT    so many from there
  *
  * A control switches one safety measure off and must be found out: that is
@@ -42,7 +42,7 @@ static void break_something(node *n)
     }
 }
 
-/* Who is frozen stays so: packets that wait for the thaw keep their order. */
+/* A frozen process stays so: packets that wait for the thaw keep their order. */
 static void freeze(node *n)
 {
     int64_t until = world_now + 50 + dice(chance(50) ? 500 : 8000);
@@ -159,7 +159,7 @@ static void play(uint64_t seed)
         node_close(&nodes[i]);
 }
 
-static int asked_for; /* seeds were asked for, however long they take */
+static int asked_for; /* the command line names seeds, however long they take */
 
 /* 0 when one of them went wrong; *out_played when all did well. */
 static int play_all(uint64_t first, uint64_t count, uint64_t *out_played)

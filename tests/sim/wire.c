@@ -13,7 +13,7 @@ typedef struct packet {
     wire *wire;
     unsigned life; /* of the wire when it was sent */
     int survives;  /* the server reads it though the connection broke */
-    task *task;    /* who asked; NULL: the keeper, or nobody */
+    task *task;    /* the sender; NULL: the keeper, or nobody */
     unsigned number;
     ilk__expected_reply expected;
     size_t len;

@@ -131,7 +131,7 @@ void at(int64_t when, event_fn *fn, node *n, void *data)
                 .data = data});
 }
 
-/* What happens to a frozen process happens when it thaws, in order. */
+/* Events of a frozen process happen when it thaws, in order. */
 int world_step(void)
 {
     event next;

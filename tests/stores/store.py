@@ -31,7 +31,7 @@ class Store(abc.ABC):
     # A hold may outlast its lease by so much when its client has died: the store
     # counts in whole seconds, or looks for dead sessions now and then.
     slack_s: ClassVar[float] = 1.0
-    # What the conformance table's leases of a minute need.
+    # The options that the conformance table's leases of a minute need.
     table_query: ClassVar[str] = ""
 
     # Whether places in a queue outlast a restart of the server.

@@ -12,6 +12,7 @@ C = "libcore/src/lock.c"
 LUA = "libcore/scripts/lock.lua"
 PAGE = "docs/lock.md"
 PYTHON = "tools/lock.py"
+TESTED = "tests/core/ut_lock.c"
 
 
 class Tree:
@@ -39,15 +40,17 @@ def tree(tmp_path):
 
 def comment(path, sentence):
     """A file with that sentence in a comment, or in its prose."""
+    c = f"/* SPDX-License-Identifier: MIT */\n/*\n * {sentence}\n */\nint x;\n"
     return {
-        C: f"/* SPDX-License-Identifier: MIT */\n/*\n * {sentence}\n */\nint x;\n",
+        C: c,
+        TESTED: c,
         LUA: f"-- SPDX-License-Identifier: MIT\n-- {sentence}\nlocal x = 1\n",
         PAGE: f"# Locks\n\n{sentence}\n",
         PYTHON: f'"""A lock."""\n\n# {sentence}\nx = 1\n',
     }[path]
 
 
-@pytest.mark.parametrize("path", [C, LUA, PAGE, PYTHON])
+@pytest.mark.parametrize("path", [C, LUA, PAGE, PYTHON, TESTED])
 @pytest.mark.parametrize(
     ("wrong", "right", "complaint"),
     [

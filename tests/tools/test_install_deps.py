@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/install-deps: what a user who is not root is told to install."""
+"""tools/install-deps: the packages that it names to a user who is not root."""
 
 import os
 import shutil

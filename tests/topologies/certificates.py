@@ -61,7 +61,7 @@ class Certificates:
         os.replace(part, file)
 
     def trust(self, *authorities: Authority) -> None:
-        """What clients trust from now on."""
+        """The authorities that clients trust from now on."""
         self.write(self.trusted, *authorities)
 
     def issue(self, by: Authority, stem: str = "server", names: str = HERE) -> None:

@@ -164,7 +164,7 @@ class Node:
 
 
 class Cluster:
-    """`primaries` nodes that serve slots, and as many replicas if asked."""
+    """`primaries` nodes that serve slots, and as many replicas if wanted."""
 
     def __init__(
         self,

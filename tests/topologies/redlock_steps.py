@@ -16,7 +16,7 @@ EXTEND = """if redis.call("GET", KEYS[1]) == ARGV[1] then
 
 
 class Redlock:
-    """A client of its own. `nodes` may be asked one by one, to choose a schedule."""
+    """A client of its own. Requests may go to `nodes` one by one, to choose a schedule."""
 
     def __init__(self, quorum: Quorum, name: str, ttl: float):
         self.nodes = quorum.nodes

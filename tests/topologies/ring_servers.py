@@ -42,7 +42,7 @@ def slow_to_load(count: int) -> list[dict[str, Any]]:
 
 
 class Servers:
-    """The first ones are on the ring, unless `url()` is told which."""
+    """The first ones are on the ring, unless `url()` gets a list."""
 
     def __init__(self, home: Path, settings: Sequence[Mapping[str, Any]]):
         self.servers: list[Node] = []
@@ -65,7 +65,7 @@ class Servers:
         return ",".join(f"127.0.0.1:{self.servers[n].port}" for n in numbers)
 
     def records(self, key: str) -> list[dict[str, str]]:
-        """Of a value, on each server that can be asked."""
+        """Of a value, on each server that can be reached."""
         return [server.redis().hgetall(key) for server in self.servers]
 
     def stop(self) -> None:

@@ -82,7 +82,7 @@ URLS = {
 
 
 def use(kind: str, port: int, more: str) -> str:
-    """What a call says that gets no lock, for no address here is a real server's."""
+    """The error of a call that gets no lock, for no address here is a real server's."""
     url = URLS[kind].format(secret=SECRET, port=port, more=more)
     with (
         pytest.raises(interlock.Error) as caught,

@@ -562,7 +562,7 @@ def test_a_first_start_waits_as_long_as_the_longest_lease(name: str) -> None:
             ):
                 client.lock(name, ttl=TTL).acquire(10)
             until(lambda: not fails(client, name), what="members")
-        assert time.monotonic() - began > TTL - 1  # servers tell whole seconds
+        assert time.monotonic() - began > TTL - 1  # servers count whole seconds
         with interlock.connect(nodes.url()) as client:  # at once from then on
             assert client.lock(name, ttl=TTL).acquire(0)
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the table that every language runs says of locks, elections and registers, over
-a quorum."""
+"""Locks, elections and registers of the table that every language runs, over a quorum."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from test_conformance import TABLE, Case, read_table
 
 LONGEST_MS = 60000  # as by default; the table's locks have the default lease
 
-# What a quorum does not offer; and a key of another type, for a majority hides it.
+# Verbs that a quorum does not offer; and a key of another type, for a majority hides it.
 LEFT_OUT = ("barging", "identity", "another type at the key is an error")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What clients and the command say of the nodes of a quorum."""
+"""The state of a quorum's nodes, from clients and from the command."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_the_command_in_json(nodes: Quorum) -> None:
 
 
 def listed(nodes: Quorum, *words: str) -> list[dict[str, object]]:
-    """What `interlock ls` prints as JSON."""
+    """The JSON that `interlock ls` prints."""
     line = [CLI, "ls", "--json", "--url", nodes.url(), *words]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done

@@ -60,7 +60,7 @@ def test_a_quorum_does_not(nodes: Quorum, name: str) -> None:
 
 
 class Store:
-    """What the lock protects. It refuses a writer whose fence is not the newest."""
+    """The value that the lock protects. It refuses a writer whose fence is not the newest."""
 
     def __init__(self) -> None:
         self.newest = 0

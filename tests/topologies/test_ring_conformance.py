@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the table that every language runs says of stores and replicated values, over the
-servers of a ring."""
+"""Stores and replicated values of the table that every language runs, over the servers of
+a ring."""
 
 from __future__ import annotations
 

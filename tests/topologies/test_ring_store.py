@@ -76,7 +76,7 @@ class Places:
 
 
 def intents(servers: Servers) -> list[str]:
-    """On the servers that can be asked."""
+    """On the servers that can be reached."""
     return [
         key
         for server in servers.servers

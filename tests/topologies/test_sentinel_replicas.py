@@ -102,7 +102,7 @@ def test_a_hold_outlives_the_primary_that_granted_it(service, name):
 
 
 def test_a_replica_that_still_follows_the_former_primary_acknowledges(service, name):
-    """One of two is promoted, and Sentinel has not told the other one yet."""
+    """One of two is promoted, and Sentinel has not configured the other one yet."""
     former = service.primary()
     promoted, _ = replicas(service)
     promoted.call("REPLICAOF", "NO", "ONE")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What users write: never run, but a type checker must be content with it."""
+"""Code as users write it: never run, but a type checker must accept it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Version:
         return Member(self, server)
 
     def command(self, server, *words):
-        """What the version's command prints about the server."""
+        """The output of the version's command about the server."""
         program = self.build / "bin" / "interlock"
         done = subprocess.run(
             [program, *words, "--url", server.url],
@@ -82,7 +82,7 @@ class Member:
         return out
 
     def get(self, *words):
-        """What a getter returns."""
+        """The result of a getter."""
         return self.do(*words)[0]
 
     def finish_ok(self):

@@ -73,7 +73,7 @@ static void take_link(etcd_relay *relay)
     relay->count++;
 }
 
-/* What is there; 0: the connection has ended. */
+/* Pass on the bytes that are there; 0: the connection has ended. */
 static int pass(int from, int to)
 {
     char block[BLOCK];

@@ -27,7 +27,7 @@ TEST(an_ordinary_program_reads_its_environment)
 
 #ifdef __linux__
 
-/* What the copy of this program does. */
+/* The copy of this program does this. */
 static int look(void)
 {
     if (!getauxval(AT_SECURE))

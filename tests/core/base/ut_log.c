@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ut_log.c -- one line to standard error, when it is asked for.
+ * ut_log.c -- one line to standard error, when INTERLOCK_LOG says so.
  *
  * The level is read once per process, so every case runs in a child.
  */
@@ -25,7 +25,7 @@ int64_t __wrap_ilk__now_ms(void)
     return now_ms;
 }
 
-/* What a child with INTERLOCK_LOG=level writes to standard error. */
+/* The lines that a child with INTERLOCK_LOG=level writes to standard error. */
 static const char *child_says(const char *level, void (*act)(void))
 {
     static char said[4096];

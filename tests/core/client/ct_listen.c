@@ -14,7 +14,7 @@
 
 AROUND_ALL(replica_setup, replica_teardown);
 
-/* The replica has sent on what it was told, so that only one is deaf now. */
+/* The replica has passed on its messages, so only one loses the next ones. */
 static void kill_subscribers(fixture *at)
 {
     assert_int_equal(fixture_await(&fx, "1", 10000, "WAIT 1 1000"), 0);
@@ -106,7 +106,7 @@ TEST(each_message_is_received_once_whichever_connection_dies)
         publish_message(i);
         if (i % 20 != 10)
             continue;
-        kill_subscribers(victim); /* one dies, the other hears what follows */
+        kill_subscribers(victim); /* one dies, the other receives the rest */
         for (int more = 0; more < 5 && i < MESSAGES - 2; more++)
             publish_message(++i);
         assert_int_equal(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_loop.c -- the event loop's driver: what is sent when, who is told. */
+/* ct_loop.c -- the event loop's driver: what is sent when, who is woken. */
 #include "fork_case.h"
 #include "started_case.h"
 
@@ -11,7 +11,7 @@ AROUND_ALL(client_setup, client_teardown);
 
 enum { PINGS = 2000, SOON_MS = 1000 };
 
-/* How long it takes until so many have ended, told by the descriptor alone. */
+/* How long it takes until so many have ended, seen by the descriptor alone. */
 static int64_t time_to_end(ilk_client *of, int count)
 {
     int64_t began = fixture_now_ms();
@@ -263,7 +263,7 @@ TEST(who_is_freed_before_the_lease_is_there_holds_nothing)
     ilk_lock_free(lock);
 }
 
-/* The inbox opens for a wait, which all who sleep are told. */
+/* The inbox opens for a wait, and all sleeping operations are woken. */
 TEST(who_starts_nothing_is_woken_for_notifications_alone)
 {
     ilk_client *plain = open_client();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ct_loop_alloc.c -- operations that are started while the n-th allocation
- * and all after it fail: each ends as it should or with ILK_ENOMEM, is told,
- * and leaves nothing that stays for ever. See ct_alloc.c.
+ * and all after it fail: each ends as it should or with ILK_ENOMEM, is
+ * reported, and leaves nothing that stays for ever. See ct_alloc.c.
  */
 #include "scene_case.h"
 #include "started_case.h"
@@ -13,7 +13,7 @@ enum { LIMIT_MS = 10000 };
 
 static ilk_lock *lock;
 
-/* To its end, told by a notification; its status. */
+/* Turn until a notification reports its end; its status. */
 static ilk_status ends(ilk_op *op, ilk_error *err)
 {
     int64_t limit = fixture_now_ms() + patience(LIMIT_MS);
@@ -132,8 +132,7 @@ static void assert_expires(const char *key)
         fail_msg("%s stays for ever", key);
 }
 
-/* Without memory nobody can be told of a place in the wait queue that is given
- * up. */
+/* Without memory no message can give up a place in the wait queue. */
 static void check(const scene *s)
 {
     ilk_lock *other = open_lock(client, "other");

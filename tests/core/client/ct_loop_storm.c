@@ -4,10 +4,10 @@
  * cancel, free and wait at random, and a server that is paused, killed and
  * started again meanwhile.
  *
- * Each operation that was not freed is told exactly once and ends in time; at
- * the end nobody waits, stands in a line or holds, on the server either.
+ * Each operation that was not freed is reported exactly once and ends in time; at
+ * the end nobody waits, stands in a wait queue or holds, on the server either.
  * ILK_TEST_SEED repeats a storm as far as threads can; it blows for
- * ILK_TEST_STORM seconds, 3 unless told otherwise.
+ * ILK_TEST_STORM seconds, 3 without it.
  */
 #include "many_case.h"
 
@@ -184,7 +184,7 @@ static void cancel(slot *s)
     atomic_fetch_add(&cancelled, 1);
 }
 
-/* It must not be told any more; that it just was is no fault. */
+/* It must not be reported any more; that it just was is no fault. */
 static void drop(slot *s)
 {
     ilk_op_free(s->op);
@@ -192,7 +192,7 @@ static void drop(slot *s)
     atomic_fetch_add(&freed, 1);
 }
 
-/* 1: it has ended, and the loop was told so once. */
+/* 1: it has ended, and the loop had one notification of that. */
 static int look(slot *s)
 {
     atomic_uchar *times = &told[ilk_op_id(s->op) % TURNS];
@@ -221,7 +221,7 @@ static void act(slot *s, uint64_t *dice)
     } else if (s->op && what < 4) {
         drop(s);
     } else if (s->op && what < 5 && !held(s)) {
-        close_slot(s); /* under way: it is told that it was cancelled */
+        close_slot(s); /* under way: it ends as cancelled */
         s->due = fixture_now_ms() + patience(LATE_MS);
         open_slot(s, dice);
     } else if (s->op) {
@@ -229,7 +229,7 @@ static void act(slot *s, uint64_t *dice)
     }
 }
 
-/* In calm: everything is cancelled and told, what is held is released. */
+/* In calm: everything is cancelled and reported, holds are released. */
 static void finish(slot *s)
 {
     int64_t limit = fixture_now_ms() + patience(END_MS);

@@ -91,7 +91,7 @@ static void assert_nothing_left(played *p)
                filled(p->row->spare, p->name));
 }
 
-/* Who got what it waited for gives it back, if it is to be given back. */
+/* A waiter gives back what it got, if that is to be given back. */
 static void give_back(const played *p, void *handle)
 {
     if (p->row->give_back)
@@ -388,7 +388,7 @@ TEST(a_crowd_in_one_loop_is_served)
 
 enum { BY_OPERATION, BY_HANDLE, FREED_OPERATION, FREED_HANDLE, WAYS };
 
-/* What is freed is NULL afterwards. */
+/* A pointer to a freed object is NULL afterwards. */
 static void end_early(played *p, int way)
 {
     switch (way) {

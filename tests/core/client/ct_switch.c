@@ -54,7 +54,7 @@ ilk_status __wrap_ilk__conn_open(ilk__conn **out, const ilk__target *target,
     return st;
 }
 
-/* What the keeper has read of the primary, last. */
+/* The primary's port as the keeper has read it last. */
 static _Atomic int port_read;
 
 void __real_ilk__primary_switched(ilk__primary *primary, unsigned from,

@@ -2,8 +2,8 @@
 /*
  * ct_syscalls.c -- blocking calls whose system calls fail, one after another.
  *
- * What a run took on the server is free again or ends with its lease, and the
- * same client works on.
+ * Holds that a run left on the server are free again or end with their leases,
+ * and the same client works on.
  */
 /* link: @support/syscalls.link */
 #include "fork_case.h"

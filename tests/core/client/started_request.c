@@ -89,7 +89,7 @@ static void open_held_lock(request *r)
     assert_status(ILK_OK, ilk_lock_acquire(r->handle, 0, &err));
 }
 
-/* What another client has detached. */
+/* A hold that another client has detached. */
 static void open_heir(request *r)
 {
     ilk_lock *donor = open_lock(other, r->name);

@@ -22,7 +22,7 @@ static ilk__async_conn *connection;
 /* The commands sent, a letter each: E an extend, T its script's text, W, R. */
 static char sent[64];
 static size_t sent_count;
-/* What comes next: a reply in RESP, or "lost". */
+/* The next input: a reply in RESP, or "lost". */
 static char incoming[REPLIES][96];
 static size_t incoming_first, incoming_end;
 
@@ -129,7 +129,7 @@ static void turn(void)
     ilk__shared_unlock(&shared);
 }
 
-/* What has come is read, and what follows from it is sent. */
+/* Read the replies that have come, and send what follows from them. */
 static void receive(void)
 {
     while (incoming_first < incoming_end) {
@@ -431,7 +431,7 @@ TEST(a_refused_extend_is_a_failure)
     assert_ends(0, ILK_ESERVERREADONLY);
 }
 
-/* It is not asked for replicas while its extend pauses. */
+/* No WAIT is sent while its extend pauses. */
 TEST(no_connection_can_be_opened)
 {
     connection->up = 0;

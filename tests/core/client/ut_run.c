@@ -22,7 +22,7 @@ static ilk_client *client;
 static ilk_error err;
 static ilk__parker parker;
 
-/* What happened to the operation under test. */
+/* The events of the operation under test. */
 static struct {
     int sleeps;     /* all */
     int short_cuts; /* those that the driver ends at once */

@@ -42,7 +42,7 @@ typedef struct conf_name {
     conf_word value;
 } conf_name;
 
-/* What $x means in one case. */
+/* The meaning of $x in one case. */
 typedef struct conf_names {
     char unique[64]; /* of this run and case */
     conf_name own[8];

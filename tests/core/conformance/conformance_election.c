@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* conformance_election.c -- the table's candidates: a handle, and an observer
- * of its own from the first time that it is asked what is next. */
+ * of its own from the first line `next` on. */
 #include "conformance_run.h"
 #include "test.h"
 

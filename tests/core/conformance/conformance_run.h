@@ -2,8 +2,8 @@
 /*
  * conformance_run.h -- running a line of the table: its words, its handles.
  *
- * What is acquired and released is a conf_hold, whichever primitive it is of;
- * conformance_hold.c has them all. A line that no conf_hold understands is a
+ * Anything that is acquired and released is a conf_hold, whichever primitive it is
+ * of; conformance_hold.c has them all. A line that no conf_hold understands is a
  * statement of ct_conformance.c.
  */
 #ifndef ILK__CONFORMANCE_RUN_H
@@ -17,7 +17,7 @@ enum { CONFORMANCE_HANDLES = 16 };
 
 typedef struct conf_run conf_run;
 
-/* What is written behind the kind of a handle. */
+/* The words behind the kind of a handle. */
 typedef struct conf_options {
     int first, last; /* the words that are names */
     int64_t ttl_ms, max_hold_ms;

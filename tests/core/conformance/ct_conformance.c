@@ -146,7 +146,7 @@ static void run_case(void **state)
     snprintf(r->names.unique, sizeof r->names.unique, "c%d.%zu.", (int)getpid(),
              (size_t)(one - table.cases));
     for (size_t i = 0; i < one->count; i++) {
-        /* cmocka tells the last line that was printed before a failure */
+        /* a failure's report stands behind the last of these lines */
         print_message("    %d: %s\n", one->lines[i].number, one->lines[i].text);
         r->count = conf_split(r->words, &r->names, one->lines[i].text);
         if (r->count < 1)

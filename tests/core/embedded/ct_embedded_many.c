@@ -22,7 +22,7 @@ AROUND_EACH(embedded_setup, embedded_teardown);
 
 enum { RACERS = 24, ROUNDS = 3 };
 
-/* Children write a byte when they are attached and leave when told so. */
+/* Children write a byte when they are attached and leave when they read one. */
 typedef struct gate {
     int ready[2], go[2];
 } gate;

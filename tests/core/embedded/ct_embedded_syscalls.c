@@ -3,7 +3,7 @@
  * ct_embedded_syscalls.c -- a private server whose users' system calls fail,
  * one after another, those of its watcher among them.
  *
- * Whatever fails while a client opens, locks and ends, the next client gets a
+ * Any call may fail while a client opens, locks and ends: the next client gets a
  * server, and no server, watcher or zombie is left when both have ended.
  */
 /* link: @support/syscalls.link */

@@ -165,7 +165,7 @@ TEST(data_survive_a_killed_user)
     ilk__embedded_detach(embedded);
 }
 
-/* Whoever comes finds a server that stays, or starts a new one. */
+/* The next client finds a server that stays, or starts a new one. */
 TEST(who_comes_while_it_ends_has_a_server)
 {
     char expected[16];

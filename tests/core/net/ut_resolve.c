@@ -172,7 +172,7 @@ TEST(a_late_name_costs_no_more_than_the_deadline)
     conn_case_says("some.name");
     conn_case_says("looking up");
 
-    /* What the thread still has is freed with its end. */
+    /* The end of the thread frees what it still has. */
     while (looked_up == 0 || conn_case_fds() != fds) {
         assert_true(fixture_now_ms() - before < patience(3000));
         fixture_sleep_ms(5);

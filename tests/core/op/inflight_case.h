@@ -27,7 +27,7 @@ typedef struct runner {
     const ilk__op_type *more;
 } runner;
 
-/* What was told: how it ended. */
+/* How an ensured command ended. */
 typedef struct ensured_result {
     ilk__ensured ensured;
     int ended;

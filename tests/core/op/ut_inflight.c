@@ -98,7 +98,7 @@ TEST(the_servers_patience_keeps_a_deadline_behind_it)
 
     self = start_inflight(0, &op_case_look, INFLIGHT_REPLY_MS);
 
-    assert_int_equal(timers.count, 0); /* no timer for most that are asked */
+    assert_int_equal(timers.count, 0); /* most requests need no timer */
     assert_int_equal(ilk__pipeline_patience(&pipeline),
                      local_ms + INFLIGHT_REPLY_MS);
     local_ms += INFLIGHT_REPLY_MS;

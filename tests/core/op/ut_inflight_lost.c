@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_inflight_lost.c -- in-flight operations: a link that is lost, what is
- * told, who sleeps. */
+/* ut_inflight_lost.c -- in-flight operations: a lost connection, what is ensured,
+ * who sleeps. */
 /* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__async_conn_send */
 #include "inflight_case.h"
 
@@ -117,7 +117,7 @@ TEST(an_ensured_command_fails_when_nothing_is_sent)
     self = start_inflight(0, &telling, -1);
 
     assert_inflight_ended(self,
-                          ILK_ECONN); /* told later it could follow what it was
+                          ILK_ECONN); /* sent later it could follow what it was
                                       to be ahead of */
     assert_kept(ILK_ECONN);
 }

@@ -141,7 +141,7 @@ TEST(a_malformed_reply_ends_its_operation_and_the_connection)
     assert_inflight_ended(&runners[1], ILK_OK);
 }
 
-/* There is no socket below, whose number on the server could be asked for. */
+/* There is no socket below that has a number on the server. */
 static int setup(void)
 {
     int failed = inflight_setup();

@@ -118,7 +118,7 @@ TEST(the_patient_ask_a_busy_server_until_it_answers)
         assert_int_equal(op_wake(&sent_op, ILK__CAUSE_TIME),
                          sent_op.now < sent_op.deadline ? ILK__ACT_SEND
                                                         : ILK__ACT_DONE);
-        assert_int_equal(sent_err.code, 0); /* what passed is not told */
+        assert_int_equal(sent_err.code, 0); /* what passed is no error */
         if (local_ms > OP_CASE_BEGIN_MS + 3000)
             break;
     }

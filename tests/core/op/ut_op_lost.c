@@ -70,7 +70,7 @@ TEST(a_reply_lost_after_pauses_is_asked_for_again_at_once)
     assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
 }
 
-/* Lose every reply; how often it was asked until it gave up. */
+/* Lose every reply; how many requests it sent until it gave up. */
 static int lose_replies_until_done(int may_have_run)
 {
     ilk__act act = op_no_answer(&sent_op, ILK_ECONN, may_have_run);

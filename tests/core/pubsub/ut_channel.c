@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_channel.c -- subscriptions: asked for, confirmed, taken back. */
+/* ut_channel.c -- subscriptions: sent, confirmed, taken back. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "base/clock.h"
 #include "channel_case.h"
@@ -166,7 +166,7 @@ TEST(a_refusal_is_told_to_its_listeners_alone)
     assert_non_null(strstr(listen_err.msg, "NOPERM"));
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_true(ilk__channel_is_subscribed(listener_two.channel));
-    /* not asked once more */
+    /* not sent once more */
     assert_string_equal(subscriber_sends(&inbox_subscriber), "");
 }
 

@@ -230,8 +230,8 @@ TEST(without_memory_nothing_is_half_done)
     for (long nth = 1; listener_one.count == 0; nth++) {
         assert_true(nth < 20);
         receive_message_failing(nth);
-        ilk__recent_free(&shared.recent); /* one that was not heard is no
-                                             copy */
+        ilk__recent_free(&shared.recent); /* without the first one there is
+                                             no copy */
     }
     assert_int_equal(listener_one.count, 1);
 }

@@ -55,7 +55,7 @@ typedef struct reader {
     _Atomic int faults;
 } reader;
 
-/* Each number only rises, and no vote is granted before it was asked for. */
+/* Each number only rises, and no vote is granted before its request. */
 static void *reader_main(void *context)
 {
     reader *self = context;

@@ -71,7 +71,7 @@ static void reply_early(size_t node, int64_t early_ms, int64_t most,
     assert_true(ilk__members_reply(&members, node, &one, now));
 }
 
-/* Each node that is asked once more, after the others were known, replies as before. */
+/* Each node that is read once more, after the others were known, replies as before. */
 static void read_once_more(void)
 {
     ilk__join call;
@@ -138,7 +138,7 @@ TEST(a_reply_to_a_question_from_before_is_not_enough)
     ilk__members_refused(&members, 1);
     assert_asks(1);
     now += 1;
-    reply(1, 1, 90, "m"); /* it was asked too early */
+    reply(1, 1, 90, "m"); /* it was read too early */
     assert_asks(1);
     assert_asks(2);
 }
@@ -160,7 +160,7 @@ TEST(fewer_than_a_majority_of_others_give_no_floor)
     assert_takes_in(0, "n0", 30, 0);
 }
 
-/* With one member left, nobody can tell the greatest fence of a majority. */
+/* With one member left, the greatest fence of a majority is unknown. */
 TEST(a_majority_that_has_forgotten_begins_after_the_wait)
 {
     begin(3);

@@ -293,7 +293,7 @@ TEST(nodes_that_are_one_server_have_failed)
     node->calls.connection.up = 0;
 }
 
-/* What it failed of before is over. */
+/* The reason of an earlier failure is over. */
 TEST(an_error_gives_the_present_reason)
 {
     char text[ILK_ERROR_MAX];

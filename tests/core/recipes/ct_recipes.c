@@ -167,8 +167,8 @@ TEST(one_client_is_the_master)
 
 /* ---- lost replies ------------------------------------------------------- */
 
-/* The server does the next thing that may not be done twice; its answer does
-   not get here, and the question is asked again. */
+/* The server does the next thing that may not be done twice; its reply
+   does not get here, and the request is sent again. */
 static void lose_the_next_reply(void)
 {
     proxy_cut(&between, "ilk:recipes:", 0);

@@ -157,7 +157,7 @@ static void push_low(void)
     fixture_command(&fx, "RPUSH low late");
 }
 
-/* Some other kind of program pushes, and tells nobody. */
+/* A program of another kind pushes, and publishes nothing. */
 TEST(a_push_of_others_wakes_it)
 {
     int64_t began = fixture_now_ms();

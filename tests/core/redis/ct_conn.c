@@ -67,7 +67,7 @@ static ilk__reply *ask(const char *command)
     return reply;
 }
 
-/* What CLIENT INFO has to say of this connection. */
+/* CLIENT INFO has this field for this connection. */
 static void assert_known_as(const char *field)
 {
     ilk__reply *reply = ask("CLIENT INFO\r\n");

@@ -75,7 +75,7 @@ TEST(a_mute_peer_costs_no_more_than_the_deadline)
     conn_case_says("logging in");
 }
 
-/* What a peer says, and what becomes of it. */
+/* The bytes of a peer, and the result. */
 static void assert_outcome(const char *const *says, ilk_status status,
                            const char *text)
 {

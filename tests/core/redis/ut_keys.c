@@ -19,7 +19,7 @@
 
 static const char kind[] = "lock:fence";
 
-/* What the cluster specification says: CRC-16/XMODEM of the tag or of all. */
+/* By the cluster specification: CRC-16/XMODEM of the tag or of all. */
 static unsigned slot_of(const char *key, size_t len)
 {
     unsigned crc = 0;

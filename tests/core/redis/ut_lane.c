@@ -153,7 +153,7 @@ TEST(a_full_socket_keeps_nobody_beyond_the_deadline)
     free(much);
 }
 
-/* What the system had not sent when the connection was given up is gone. */
+/* Bytes that were not sent when the connection was given up are gone. */
 TEST(nothing_arrives_after_a_connection_was_given_up)
 {
     static const char *const says[] = {HELLO, ":1\r\n", NULL};

@@ -42,7 +42,7 @@ static int teardown(void)
 
 AROUND_EACH(setup, teardown);
 
-/* What was said since the last time, read as a server would. */
+/* The bytes since the last time, read as a server would. */
 static const char *said(talk *t)
 {
     size_t len = ilk__buf_len(&t->out);

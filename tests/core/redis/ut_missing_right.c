@@ -53,7 +53,7 @@ static long line_with(int script, const char *what)
     return number;
 }
 
-/* What a server says of the line: before its number, and behind that. */
+/* A server's words about the line: before its number, and behind that. */
 typedef struct refusal {
     const char *before, *behind;
 } refusal;

@@ -277,7 +277,7 @@ TEST(endless_lines_and_buffers_are_refused)
     assert_int_equal(feed_many(reader, "0123456789abcdef", 5000), ILK_EREPLY);
     ilk__reader_free(reader);
 
-    /* Whoever never asks for replies cannot pile them up without end. */
+    /* A user that never reads replies cannot pile them up without end. */
     reader = ilk__reader_new();
     memset(much, '+', sizeof much);
     for (int i = 0; i < 10 && status == ILK_OK; i++)

@@ -2,8 +2,8 @@
 /*
  * ut_reply_random.c -- spoilt streams are read or refused, never more.
  *
- * Valid streams are joined, damaged in a few places and fed in slices. What
- * comes out is walked in full, so that a sanitizer sees every byte of it. The
+ * Valid streams are joined, damaged in a few places and fed in slices. Each
+ * reply is walked in full, so that a sanitizer sees every byte of it. The
  * seed is printed; ILK_TEST_SEED sets it.
  */
 #include "redis/reply.h"

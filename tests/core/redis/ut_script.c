@@ -39,7 +39,7 @@ static const ilk__reply *code_alone(int code)
     return op_case_reply(text);
 }
 
-/* What the declaration stands for, with some more where it is open. */
+/* The types that the declaration stands for, with some more where it is open. */
 static void expand(char *out, const char *types)
 {
     size_t len = strcspn(types, "*");

@@ -234,7 +234,7 @@ TEST(sentinels_that_hang_cost_no_more_than_the_deadline)
 }
 
 /* A stale sentinel names a server that is a replica by now: the next sentinel
- * is asked. */
+ * is tried. */
 TEST(a_replica_is_left_for_what_another_sentinel_says)
 {
     static const char *lines[] = {HELLO_ANSWER, other_answer, NULL};
@@ -289,7 +289,7 @@ TEST(a_user_who_may_not_ask_for_the_role_is_told)
     conn_case_says("NOPERM");
 }
 
-/* The server found hangs; then a sentinel tells of another one. */
+/* The server found hangs; then a sentinel names another one. */
 TEST(news_of_a_switch_end_the_attempt)
 {
     static const char *lines[] = {HELLO_ANSWER, other_answer, NULL};

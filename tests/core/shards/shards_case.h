@@ -14,7 +14,7 @@ enum { RING_SERVERS = 3 };
 /* All servers are up. */
 extern ilk__ring_gateway ring;
 
-/* What the core got for the last request. */
+/* The replies that the core got to the last request. */
 extern struct ring_result {
     int count; /* of replies */
     int code;  /* -1: an error, or `is_broken` */

@@ -13,7 +13,7 @@ ilk_election *open_candidate(ilk_client *client, const char *name,
 ilk_election *open_candidate_with(ilk_client *client, const char *name,
                                   const ilk_election_opts *opts);
 
-/* What is published now; "-" when nobody leads. Valid until the next call. */
+/* The value that is published now; "-" when nobody leads. Valid until the next call. */
 const char *published(ilk_election *election);
 
 /* Wait until n candidates stand in the wait queue, or n observers. */

@@ -18,8 +18,8 @@ typedef struct fake_sentinel {
     _Atomic int epoch;   /* of the service */
     _Atomic int forgot;  /* it does not know the service any more */
     _Atomic int subscribers; /* connections that have subscribed */
-    _Atomic int states;      /* how often it was asked for the state */
-    _Atomic int questions;   /* how often it was asked for the address */
+    _Atomic int states;      /* how many requests for the state came */
+    _Atomic int questions;   /* how many requests for the address came */
 } fake_sentinel;
 
 int fake_sentinel_open(fake_sentinel *s, int primary); /* 0, or -1 */

@@ -9,8 +9,8 @@
  *     assert_string_equal(fixture_command(&fx, "GET %s", name), "(nil)");
  *
  * The program is $ILK_TEST_SERVER or redis-server from PATH. Nothing is ever
- * saved. The server dies with the test program. All functions that answer int
- * answer 0 for success and tell standard error what failed.
+ * saved. The server dies with the test program. All functions that return int
+ * return 0 for success and write failures to standard error.
  */
 #ifndef ILK__FIXTURE_H
 #define ILK__FIXTURE_H

@@ -26,7 +26,7 @@ typedef struct gate {
 
 extern gate my_gate; /* waits for "red" and "blue" */
 
-/* What came for nobody: "<kind><waiter> <id> <name>=<data>;" for each. */
+/* The orphaned messages: "<kind><waiter> <id> <name>=<data>;" for each. */
 extern char gate_orphaned[1024];
 
 int gate_setup(void);

@@ -16,7 +16,7 @@ typedef ilk_status gateway_scene(ilk_client *client, ilk_error *err);
 
 typedef struct gateway_alloc {
     const char *url;
-    /* What the client does before memory fails, or NULL; and after each play, until it
+    /* Called before memory fails, or NULL; and after each play, until it
      * succeeds. */
     gateway_scene *warm_up, *works;
     void (*clear)(void); /* the store; or NULL */

@@ -40,7 +40,7 @@ void join_soon_at(pthread_t thread, const char *what, const char *file,
 void await_waiters(const char *name, int n);
 
 /*
- * A process of its own: connects, then acquires and holds as told, and
+ * A process of its own: connects, then acquires and holds as ordered, and
  * reports by a pipe, one byte each: 'o' connected, 'h' holds (then 8 bytes of
  * fence), 't' timed out, 'l' lost, 'r' released, 'e' another error.
  */

@@ -10,7 +10,7 @@ ilk_lock_many *open_many(ilk_client *client, const char *names, int64_t ttl_ms);
 ilk_lock_many *open_many_with(ilk_client *client, const char *names,
                               int64_t ttl_ms, uint32_t flags);
 
-/* What the server has for each of them. */
+/* The server has this value for each of them. */
 void assert_all(const char *names, const char *value);
 
 #endif

@@ -20,16 +20,16 @@ int op_case_setup(void);    /* the clock is at its beginning */
 int op_case_teardown(void); /* replies are freed */
 
 /*
- * Kinds of questions. All ask lock_extend for two keys and two arguments but
+ * Kinds of requests. All send lock_extend for two keys and two arguments but
  * op_case_ping; op_case_careful has functions for all that can happen: what
- * ends it is in op_case_seen, then it tells, then it is ILK_ECANCELLED; woken
+ * ends it is in op_case_seen, then it ensures, then it is ILK_ECANCELLED; woken
  * it asks again, by a signal it is ILK_EINTR.
  */
 extern const ilk__op_type op_case_change, op_case_look, op_case_ping,
     op_case_careful;
 #define OP_CASE_WORDS " 2 orders fence token 30000"
 
-/* What the questions' functions have been called for, since the setup. */
+/* The calls of the requests' functions since the set-up. */
 typedef struct op_seen {
     int asked, answered, woken;
     ilk__cause cause;
@@ -51,7 +51,7 @@ ilk__act op_sent(ilk__op *op, ilk_status status);
 ilk__act op_wake(ilk__op *op, ilk__cause cause);
 
 /*
- * What op->command asks, parted by spaces: "lock_extend 2 orders ...", or
+ * The words of op->command, parted by spaces: "lock_extend 2 orders ...", or
  * "lock_extend! 2 orders ..." when the script's text is sent instead of its
  * name. An empty argument shows as ''. Valid until the next call.
  */

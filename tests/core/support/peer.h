@@ -3,8 +3,8 @@
  * peer.h -- the other end of a connection, as badly behaved as wanted.
  *
  * A listening socket on 127.0.0.1 and, once peer_serve() was called, a thread
- * that accepts one connection, says what it is told to and records what it
- * hears. Without the thread connections are made by the kernel alone and
+ * that accepts one connection, sends what it is given and records what it
+ * receives. Without the thread connections are made by the kernel alone and
  * nobody ever answers.
  */
 #ifndef ILK__PEER_H

@@ -20,7 +20,7 @@ typedef struct scene {
     ilk_status instead;  /* also allowed without; 0: only ILK_ENOMEM */
 } scene;
 
-/* What a program's scenes have in common, all with memory. */
+/* Common to a program's scenes, all with memory. */
 typedef struct stage {
     void (*set)(void); /* an empty server, a new `client`; may be NULL */
     void (*check)(const scene *s); /* what was left behind; that all works */

@@ -30,7 +30,7 @@ int shared_case_setup(void)
     return 0;
 }
 
-/* What was given back and not looked at is of no interest any more. */
+/* Things that were given back and not looked at are of no interest any more. */
 int shared_case_teardown(void)
 {
     ilk__inflight *inflight;

@@ -35,18 +35,18 @@ void taker_close(taker *t);
 
 /* Begin to acquire a lease of 30 s; 0 tries once, -1 has no deadline. */
 ilk__act taker_acquire(taker *t, int64_t timeout_ms);
-/* Acquire, and be told at once that it stands in the wait queue. */
+/* Acquire; the reply at once is that it stands in the wait queue. */
 void taker_queue(taker *t, int64_t timeout_ms);
-/* What taker_acquire() is expected to ask; in the wait queue: it enqueues. */
+/* The expected request of taker_acquire(); in the wait queue: it enqueues. */
 const char *taker_asks(const taker *t, int queued);
-/* The same for a cancel: told by the taker itself, or given to the keeper. */
+/* The same for a cancel: sent by the taker itself, or given to the keeper. */
 const char *taker_tells(const taker *t);
 const char *taker_gives_back(const taker *t);
 
 /* Let so much time pass and fire what is due. */
 void shared_tick(int64_t ms);
 
-/* The next operation that was posted, its question asked; NULL: there is
+/* The next operation that was posted, its request composed; NULL: there is
  * none. */
 ilk__inflight *next_inflight(void);
 ilk__act inflight_answer(ilk__inflight *inflight, const char *format, ...)

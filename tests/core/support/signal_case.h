@@ -43,7 +43,7 @@ void assert_heard_at(ilk_status expected, hearing *l, const char *file,
 /* SIGUSR1, which the test has a handler for, until it is over: one signal may
    come when the thread is not asleep yet. */
 void interrupt_hearing(hearing *l);
-void free_hearing(hearing *l); /* what it heard */
+void free_hearing(hearing *l); /* and what it received */
 
 /* "<which> <name>=<data>;" for each that came; valid until the next call. */
 const char *heard(const ilk_arrival *arrival);

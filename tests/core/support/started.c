@@ -16,11 +16,11 @@ typedef struct told {
     int32_t status;
 } told;
 
-/* Ends that were told, and that nobody asked for yet. */
+/* Ends that were reported, and that nobody has read yet. */
 static told ends[TOLD];
 static size_t end_count;
 
-/* What a message about a row begins with. */
+/* The beginning of a message about a row. */
 static const char *of_row(void)
 {
     static char text[80];
@@ -39,7 +39,7 @@ static void keep(const ilk_client *client, const ilk_notification *notification)
     ends[end_count++].status = notification->status;
 }
 
-/* How often it was told, which is forgotten then. */
+/* How often it was reported, which is forgotten then. */
 static int take(const ilk_client *client, int64_t id, int32_t *out_status)
 {
     size_t left = 0;

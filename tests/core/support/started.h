@@ -17,8 +17,8 @@
 
 /*
  * Wait at most timeout_ms for the client's descriptor, then fetch all
- * notifications there are; how many of them told the end of an operation. What
- * they told is kept for assert_ended().
+ * notifications there are; how many of them reported the end of an operation.
+ * The ends are kept for assert_ended().
  */
 int turn(ilk_client *client, int timeout_ms);
 
@@ -30,7 +30,7 @@ void turn_until(ilk_client *client, const char *expected, const char *format,
 void turn_for(ilk_client *client, int64_t ms);
 
 /*
- * Turn until a notification tells the end of this operation, at most 10 s;
+ * Turn until a notification reports the end of this operation, at most 10 s;
  * notification and operation must say that it ended so. The second frees it,
  * too.
  */
@@ -45,7 +45,7 @@ void turn_for(ilk_client *client, int64_t ms);
 void assert_ended_at(ilk_status expected, ilk_client *client, ilk_op *op,
                      const char *file, int line);
 
-/* It goes on for a while; no notification told of it. */
+/* It goes on for a while; no notification reports it. */
 #define assert_under_way(client, op)                                           \
     assert_under_way_at(client, op, __FILE__, __LINE__)
 void assert_under_way_at(ilk_client *client, ilk_op *op, const char *file,

@@ -69,7 +69,7 @@ void interrupt_waiting(waiting *w);
 
 /*
  * A party of a barrier or a waiter of an event that is a process: it opens a
- * client and, told 'w', waits for at most timeout_ms. Reports are a char and
+ * client and, after 'w', waits for at most timeout_ms. Reports are a char and
  * 8 bytes: 'o' open, 'k' and the index, 'b' broken, 't' not in time, 'e' an
  * error of another kind.
  */

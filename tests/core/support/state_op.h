@@ -20,7 +20,7 @@ ilk__waiter *state_waiter(void *handle);
 ilk__act state_begin(void *handle, int64_t timeout_ms);
 
 /*
- * What it asks: the script and its five or four keys, its entry or '', the
+ * Its request: the script and its five or four keys, its entry or '', the
  * rest of its place, then what is given.
  */
 void assert_state_asks(void *handle, int queued, const char *script,

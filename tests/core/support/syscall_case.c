@@ -13,7 +13,7 @@
 enum { SCENES = 32, LIMIT_S = 30, SETTLE_MS = 5000, FEW = 5, ALL = INT_MAX };
 
 /*
- * What a kernel answers. Some of it passes: the call is repeated, or goes on.
+ * The answers of a kernel. Some of it passes: the call is repeated, or goes on.
  * A few in a row fail while the system is short of something, or the server is
  * gone for a moment.
  */

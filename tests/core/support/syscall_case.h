@@ -24,10 +24,10 @@ typedef struct call_scene {
     int sleeps_in_poll;  /* a signal ends its wait there */
 } call_scene;
 
-/* What a program's scenes have in common, while no call fails. */
+/* Common to a program's scenes, while no call fails. */
 typedef struct call_stage {
     void (*set)(void); /* before the run, such as to open `client` */
-    /* What was left behind, and that all works. `unharmed`: the run ended as
+    /* Nothing is left behind, and all works. `unharmed`: the run ended as
      * without a fault. */
     void (*check)(const call_scene *scene, int unharmed);
     void (*clear)(void); /* free what `set` opened */

@@ -152,7 +152,7 @@ WRAP(ssize_t, pwrite, -1, (int fd, const void *buf, size_t len, off_t at),
 WRAP(int, nanosleep, -1, (const struct timespec *pause, struct timespec *left),
      (pause, left))
 
-/* What fortified code calls instead. */
+/* Fortified code calls these instead. */
 WRAP_AS(CALL_poll, int, __poll_chk, -1,
         (struct pollfd * fds, nfds_t n, int ms, size_t size),
         (fds, n, ms, size))

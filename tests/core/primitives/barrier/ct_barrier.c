@@ -188,7 +188,7 @@ TEST(interrupted_it_stays_arrived_and_can_go_on)
     assert_int_equal(1, index);
 
     start_waiting(&first);
-    assert_waited(ILK_OK, &first); /* it hears of the round it was in */
+    assert_waited(ILK_OK, &first); /* the result is of the round it was in */
     assert_int_equal(0, first.index);
     ilk_barrier_free(first.barrier);
     ilk_barrier_free(second);

@@ -40,7 +40,7 @@ TEST(every_round_gives_each_party_an_index_of_its_own)
         end_party(&p[i]);
 }
 
-/* Two arrive, one of them is hurt; the other hears of it. */
+/* Two arrive, one of them is hurt; the other gets that result. */
 static void hurt_one(const char *name, int how, party *hurt, int64_t *took_ms)
 {
     party well = start_party(name, 3, 60000);
@@ -109,7 +109,7 @@ TEST(a_party_that_freezes_before_the_last_arrives_has_passed)
 
 enum { DUELS = 150 };
 
-/* The last arrives just when the first gives up: both are told the same. */
+/* The last arrives just when the first gives up: both get the same result. */
 TEST(full_or_broken_is_the_same_for_all)
 {
     ilk_client *clients[] = {open_client(), open_client()};

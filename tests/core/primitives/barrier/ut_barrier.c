@@ -29,7 +29,7 @@ static int teardown(void)
 
 AROUND_EACH(setup, teardown);
 
-/* What it asks for in this mode, with this number known. */
+/* Its request in this mode, with this number known. */
 static void assert_asks(const char *mode, int number)
 {
     char rest[512];

@@ -224,8 +224,8 @@ TEST(leader_changes_what_it_publishes)
 
 /* ---- the lease ---------------------------------------------------------- */
 
-/* It steps down some milliseconds early. Who was looking elsewhere just then
- * looks again. */
+/* It steps down some milliseconds early. A poller that looked elsewhere just
+ * then looks again. */
 TEST(leader_finds_out_before_anybody_else_can_be_elected)
 {
     ilk_election_opts opts;
@@ -240,7 +240,7 @@ TEST(leader_finds_out_before_anybody_else_can_be_elected)
         assert_status(ILK_OK, ilk_election_campaign(a, -1, &err));
         do {
             left = fixture_int(&fx, "PTTL ilk:election:{overrun}");
-            if (left <= 0) /* asked before the handle, so it knew as well */
+            if (left <= 0) /* read before the handle, so it knew as well */
                 assert_int_equal(0, ilk_election_is_leader(a));
         } while (ilk_election_is_leader(a));
         assert_int_equal(0, ilk_election_remaining_ms(a));

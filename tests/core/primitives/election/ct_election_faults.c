@@ -314,7 +314,7 @@ TEST(child_is_refused_until_it_reopens)
         demand(ilk_election_leader(&leader, a, NULL) == ILK_EFORKED);
         demand(ilk_observer_next(&leader, o, 0, NULL) == ILK_EFORKED);
         demand(ilk_client_reopen(own, NULL) == ILK_OK);
-        demand(ilk_election_resign(a, NULL) == ILK_EFORKED); /* told once */
+        demand(ilk_election_resign(a, NULL) == ILK_EFORKED); /* once */
         demand(ilk_election_campaign(a, 0, NULL) == ILK_EBUSY);
         demand(ilk_election_campaign(b, 0, NULL) == ILK_OK);
         demand(ilk_observer_next(&leader, o, 1000, NULL) == ILK_OK);

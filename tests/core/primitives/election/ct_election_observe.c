@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_election_observe.c -- who observes is told of each change, and of none
- * by asking. */
+/* ct_election_observe.c -- an observer receives each change, and polls for
+ * none. */
 #include "client_case.h"
 #include "election_case.h"
 

@@ -3,7 +3,7 @@
  * ct_election_processes.c -- nine candidates, each a process, of which the
  * leader is killed, frozen, made to resign, and the server restarted.
  *
- * Who leads writes to a guarded value under its term, again and again, and
+ * The leader writes to a guarded value under its term, again and again, and
  * reports each write that was accepted with the times before and after. Two
  * leaders whose claims both hold would show as a write that began after one
  * of a greater term had been accepted, or as one term of two processes.

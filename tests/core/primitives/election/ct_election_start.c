@@ -73,7 +73,7 @@ TEST(the_handle_shows_what_the_operation_did)
     assert_ends(ILK_OK, client, op);
     assert_string_equal("-", published(election));
 
-    /* What it proclaimed is what it publishes in later terms. */
+    /* The value that it proclaimed is published in later terms. */
     op = campaign_for(election, 0);
     assert_ends(ILK_OK, client, op);
     assert_string_equal("longer", published(election));

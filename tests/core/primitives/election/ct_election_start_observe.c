@@ -75,7 +75,7 @@ TEST(each_change_is_told)
     assert_status(ILK_OK, ilk_election_resign(leads, &err));
     assert_told("-");
     assert_status(ILK_OK, ilk_election_campaign(leads, 0, &err));
-    op = start_next(-1); /* what was before is told at once */
+    op = start_next(-1); /* an earlier change is the result at once */
     assert_told("second");
     end();
 }
@@ -99,7 +99,7 @@ TEST(a_cancelled_wait_leaves_and_misses_nothing)
     end();
 }
 
-/* What woke it and was not looked at is told to the next. */
+/* The next one returns the change that woke it and was not read. */
 TEST(a_freed_wait_misses_nothing)
 {
     observe("freed");

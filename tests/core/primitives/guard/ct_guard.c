@@ -58,7 +58,7 @@ static void assert_read_is_stale(const char *key, int64_t fence)
     ilk_value_free(before);
 }
 
-/* What a read under `fence` finds; NULL: no value. */
+/* A read under `fence` finds this value; NULL: no value. */
 static void assert_found(const char *key, int64_t fence, const char *expected,
                          int64_t on_record)
 {

@@ -283,7 +283,7 @@ static void demand_own_life(family *f, const char *parents_id)
     demand(strcmp(ilk_client_id(f->client), parents_id) != 0);
     demand(ilk_client_reopen(f->client, NULL) == ILK_OK); /* harmless */
     demand(!ilk_lock_held(f->held));
-    demand(ilk_lock_release(f->held, NULL) == ILK_EFORKED); /* told once */
+    demand(ilk_lock_release(f->held, NULL) == ILK_EFORKED); /* once */
     demand(ilk_lock_release(f->held, NULL) == ILK_ENOTOWNER);
     demand(ilk_lock_acquire(f->held, 0, NULL) == ILK_EBUSY);
     demand(ilk_lock_acquire(f->held, 50, NULL) == ILK_ETIMEOUT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_lost.c -- locks that end otherwise than by release: run out, taken
- * away, overwritten, handed to another handle; and the
- * notifications that tell. */
+ * away, overwritten, handed to another handle; and their
+ * notifications. */
 #include "lock_thread.h"
 
 #include <poll.h>
@@ -142,7 +142,7 @@ TEST(longest_hold_without_renewal)
     assert_in_range(fixture_int(&fx, "PTTL once"), 1, 300);
     assert_status(ILK_OK, ilk_lock_extend(lock, 0, &err));
     assert_in_range(fixture_int(&fx, "PTTL once"), 1, 300);
-    assert_status(ILK_OK, ilk_lock_extend(lock, 5000, &err)); /* asked for */
+    assert_status(ILK_OK, ilk_lock_extend(lock, 5000, &err)); /* by hand */
     assert_true(fixture_int(&fx, "PTTL once") > 4000);
     ilk_lock_free(lock);
     ilk_client_free(client);

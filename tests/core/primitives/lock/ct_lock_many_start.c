@@ -75,7 +75,7 @@ TEST(the_handle_shows_what_the_operation_did)
 
 TEST(check_asks_for_each_name)
 {
-    ilk_client *quiet = open_client(); /* nobody polls, so no keeper tells */
+    ilk_client *quiet = open_client(); /* nobody polls, so no keeper reports */
     ilk_notification notification = {.size = sizeof notification};
 
     many = open_many_with(quiet, "abc", 1000, ILK_LOCK_NO_RENEW);

@@ -231,7 +231,7 @@ TEST(foreign_holder_with_expiry_is_followed)
     ilk_client_free(client);
 }
 
-/* Nobody tells when a foreign holder goes: it is looked after. */
+/* No message comes when a foreign holder goes: the waiter polls. */
 static void assert_follows_foreign(int64_t poll_ms, int64_t within_ms)
 {
     ilk_client *client = open_client();

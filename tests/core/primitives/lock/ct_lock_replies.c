@@ -219,7 +219,7 @@ TEST(commands_that_never_arrive_are_sent_again)
 
 /* ---- late --------------------------------------------------------------- */
 
-/* Who waits is granted a short lease first, which ends while the extend has no reply. */
+/* A waiter is granted a short lease first, which ends while the extend has no reply. */
 TEST(an_extend_without_a_reply_leaves_no_lease_that_is_over)
 {
     ilk_client *direct = open_client(), *slow;
@@ -410,7 +410,7 @@ TEST(nonsense_is_no_grant)
         proxy_replace(&between, acquiring, nonsense[i], strlen(nonsense[i]));
         st = ilk_lock_acquire(lock, 200, &err);
         assert_struck();
-        if (st == ILK_OK) { /* it belonged to no request: asked again */
+        if (st == ILK_OK) { /* it belonged to no request: sent again */
             assert_holds(lock, "sense");
         } else {
             assert_true(st == ILK_EREPLY || st == ILK_ECONN);

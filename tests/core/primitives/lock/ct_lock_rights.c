@@ -15,7 +15,7 @@ AROUND_ALL(server_setup, server_teardown);
 #define SECRET "hush-7f3a"
 
 /*
- * What a user of locks needs, and nothing else:
+ * The rights that a user of locks needs, and no others:
  *
  *   keys      the names themselves and ilk:*
  *   channel   ilk:inbox:*
@@ -223,7 +223,7 @@ TEST(wait_without_the_inbox_channel_names_it)
     ilk_client_free(holder);
 }
 
-/* Who may not wake the next still releases, and hears what is missing. */
+/* A user that may not wake the next still releases, and the error names the right. */
 TEST(release_without_publish_frees_the_lock)
 {
     ilk_client *client, *other = open_client();

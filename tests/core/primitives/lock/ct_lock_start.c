@@ -75,14 +75,14 @@ TEST(an_extend_finds_the_lock_lost)
     fixture_command(&fx, "DEL orders");
     assert_status(ILK_OK, ilk_lock_extend_start(&op, lock, 0, &err));
     assert_ends(ILK_ELOST, client, op);
-    /* What is known without asking is no operation. */
+    /* A result that is known without a request needs no operation. */
     assert_status(ILK_ELOST, ilk_lock_check_start(&op, lock, &err));
     assert_null(op);
     assert_int_equal(ILK_ELOST, err.code);
     ilk_lock_free(lock);
 }
 
-/* With its descriptor in use, the keeper tells of leases that run out. */
+/* With its descriptor in use, the keeper reports leases that run out. */
 TEST(check_asks_when_the_lease_may_be_over)
 {
     ilk_client *quiet = open_client();

@@ -17,7 +17,7 @@ enum {
 static ilk_lock *locks[ALL];
 static ilk_op *ops[ALL];
 
-/* Turn until so many have ended; answers how many were told. */
+/* Turn until so many have ended; returns how many were reported. */
 static int turn_until_ended(int count)
 {
     int64_t limit = fixture_now_ms() + patience(LIMIT_MS);
@@ -150,7 +150,7 @@ TEST(a_queue_of_a_thousand_is_cancelled)
     free_locks(QUEUED);
 }
 
-/* What is told does not fit into the socket, and nobody reads there. */
+/* The commands do not fit into the socket, and nobody reads there. */
 TEST(a_queue_is_cancelled_while_the_server_stands)
 {
     ilk_lock *held = hold_elsewhere("stands");

@@ -10,7 +10,7 @@ enum { SLOW_MS = 600 };
 
 static ilk_client *client; /* behind it */
 
-/* What takes back is told with its source, and nothing else here is. */
+/* Only a command that takes back is sent with the script's text here. */
 static const char told[] = "$4\r\nEVAL\r\n";
 
 /* The server knows the scripts before a test begins. */
@@ -45,7 +45,7 @@ static void await_struck(void)
     }
 }
 
-/* What the server granted to one who had gone must not stay for a lease. */
+/* A grant of the server to one that had gone must not stay for a lease. */
 static void what_was_told_in_vain_is_asked_by_the_keeper(uint32_t flags,
                                                          const char *name)
 {

@@ -90,7 +90,7 @@ TEST(the_next_who_waits_holds)
     ilk_client_free(client);
 }
 
-/* Somebody took it away: the answer tells, and the next acquire does. */
+/* Somebody took it away: the reply shows it, and the next acquire reports it. */
 TEST(a_loss_is_told_by_the_next_acquire_once)
 {
     ilk_client *client = open_client();

@@ -106,7 +106,7 @@ TEST(batch_is_acknowledged_together)
     ilk_queue_free(queue);
 }
 
-/* What was not heard can be said again, and is not taken for lost. */
+/* An ack whose reply was not read can be repeated, and is not taken for lost. */
 TEST(freed_ack_can_be_repeated)
 {
     ilk_queue *queue = open_queue("mail");

@@ -31,7 +31,7 @@
 
 enum { EACH = 4, GROUP = 10, LEASE_MS = 1500, KILLS_OF_SERVER = 3 };
 
-/* What all processes share. */
+/* Shared by all processes. */
 typedef struct board {
     int messages;
     _Atomic int pushed[EACH]; /* groups that a producer has behind it */

@@ -85,7 +85,7 @@ TEST(wait_gets_what_is_pushed)
     job = job_of(op);
     ilk_op_free(op);
 
-    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_TAKEN)); /* it was asked */
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_TAKEN)); /* it was sent */
     assert_data(job, "a");
     ack(job);
     assert_int_equal(0, count_of(queue, ILK_QUEUE_N_TAKEN));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_semaphore.c -- permits of one handle: taken, given back, lost, told. */
+/* ct_semaphore.c -- permits of one handle: acquired, released, lost, reported. */
 #include "fork_case.h"
 #include "semaphore_case.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_semaphore_limit.c -- the limit: told when it differs, raised, lowered. */
+/* ct_semaphore_limit.c -- the limit: refused when it differs, raised, lowered. */
 #include "semaphore_case.h"
 
 AROUND_ALL(server_setup, server_teardown);

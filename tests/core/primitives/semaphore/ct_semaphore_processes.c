@@ -32,7 +32,7 @@ enum {
 
 /* ---- the crowd ---------------------------------------------------------- */
 
-/* What the processes share; a killed one's successor goes on with its count. */
+/* Shared by the processes; a killed one's successor goes on with its count. */
 typedef struct crowd {
     _Atomic int turns[PROCESSES];
     _Atomic int inside[PROCESSES];
@@ -226,7 +226,7 @@ TEST(permits_never_exceed_the_limit_in_a_crowd_that_is_killed)
 
 /* ---- one by one --------------------------------------------------------- */
 
-/* A process that takes this many permits, tells so, and sleeps. */
+/* A process that acquires this many permits, reports it, and sleeps. */
 static pid_t start_holder(const char *name, int32_t permits, int64_t ttl_ms)
 {
     int told[2];

@@ -51,7 +51,7 @@ TEST(a_lost_question_is_asked_again)
     ilk_client_free(client);
 }
 
-/* What the server says is checked before it is believed. */
+/* Replies are checked before they are believed. */
 TEST(senseless_answers_are_refused)
 {
     static const char *const senseless[] = {

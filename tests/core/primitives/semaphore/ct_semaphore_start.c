@@ -84,7 +84,7 @@ TEST(inspect_leaves_a_finding_in_the_operation)
     ilk_semaphore_free(waits);
 }
 
-/* Who asks for many stands before those who ask for few, until it goes. */
+/* A waiter for many permits stands before those for few, until it goes. */
 TEST(a_freed_wait_lets_those_behind_it_pass)
 {
     ilk_semaphore *first = open_semaphore(client, "pass", 2);

@@ -137,7 +137,7 @@ TEST(a_barger_passes_those_who_wait)
     fixture_command(&fx, "CONFIG RESETSTAT");
     assert_status(ILK_OK, ilk_semaphore_release(rude, &err)); /* wakes */
     assert_sem_took(ILK_OK, &t);
-    assert_in_range(scripts_run(), 2, 4); /* it was not granted: it asked */
+    assert_in_range(scripts_run(), 2, 4); /* it was not granted: it polled */
     assert_status(ILK_OK, ilk_semaphore_release(big, &err)); /* wakes it */
     assert_sem_took(ILK_OK, &tl);
     ilk_semaphore_free(one);

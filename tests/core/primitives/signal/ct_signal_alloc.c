@@ -73,7 +73,7 @@ static void assert_works(ilk_client *client)
     ilk_error err = {0};
     int64_t reached = 0;
 
-    /* What failed may have cost the inbox its connection a moment ago. */
+    /* The failure may have cost the inbox its connection a moment ago. */
     for (int i = 0; i < 100 && !reached; i++) {
         assert_status(ILK_OK, ilk_signal_listen(signal, &err));
         reached = tell_one(give, "works");

@@ -99,7 +99,7 @@ TEST(where_no_reply_comes_it_is_unknown)
     ilk_client_free(giver);
 }
 
-/* The wait's own question is asked twice, and stands in the wait queue once. */
+/* The wait's own request is sent twice, and stands in the wait queue once. */
 TEST(a_wait_whose_reply_is_lost_is_queued_once)
 {
     ilk_client *client = open_client_at(between.url), *giver = open_client();
@@ -129,7 +129,7 @@ TEST(a_wait_whose_reply_is_lost_is_queued_once)
 
 /* ---- connections and servers -------------------------------------------- */
 
-/* Whatever happens to the server: soon the wait is reached again. */
+/* After any trouble of the server a signal soon reaches the wait again. */
 static void assert_reached_after(const char *name, void (*trouble)(void),
                                  int within_ms)
 {
@@ -194,7 +194,7 @@ TEST(a_wait_survives_what_happens_to_its_server)
     assert_reached_after("restart", restart, 5000);
 }
 
-/* A broadcast that could not be heard was not counted. */
+/* A broadcast that could not be received was not counted. */
 TEST(a_broadcast_to_the_deaf_is_not_counted)
 {
     ilk_client *client = open_client(), *giver = open_client();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ct_signal_processes.c -- signals between processes that come, go and die:
- * each signal that was told to have reached one was heard by exactly one. Where
- * processes are killed, another one may hear it again, because a process may be
+ * each signal that was counted as delivered was received by exactly one. Where
+ * processes are killed, another one may receive it again, because a process may be
  * killed when it has the signal, and the server not yet its acknowledgement.
  */
 #include "signal_case.h"
@@ -19,11 +19,11 @@
 
 enum { PROCESSES = 5, THREADS = 10, SIGNALS = 10000, GIVERS = 2, KILLS = 10 };
 
-/* What all processes see. */
+/* Shared by all processes. */
 typedef struct board {
     _Atomic int stop, failures, running;
     _Atomic int heard[SIGNALS];
-    _Atomic pid_t by[SIGNALS]; /* the process that heard it first */
+    _Atomic pid_t by[SIGNALS]; /* the process that received it first */
 } board;
 
 static board *shared;
@@ -261,8 +261,8 @@ TEST(each_signal_is_heard_exactly_once)
     await_waits("work", 0);
 }
 
-/* How many were heard more than once although the first one lives, or more than
- * twice. */
+/* How many were received more than once although the first receiver lives, or more
+ * than twice. */
 static int heard_in_vain(const pid_t killed[KILLS])
 {
     int count = 0;

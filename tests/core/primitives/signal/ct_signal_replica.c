@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_signal_replica.c -- signals that are heard from a replica as well:
+/* ct_signal_replica.c -- signals that come from a replica as well:
  * either connection is killed in turn, and none is lost or comes twice. */
 #include "replica_case.h"
 #include "signal_case.h"
@@ -92,7 +92,7 @@ static void disturb(int i)
         (void)fixture_int(&replica, "CLIENT KILL TYPE pubsub");
 }
 
-/* What is sent while both live survives the death of either one. */
+/* A signal sent while both live survives the death of either one. */
 static int may_settle(int i)
 {
     return i % 20 == 5 || i % 20 == 15;
@@ -165,7 +165,7 @@ TEST(none_is_heard_twice_whichever_connection_dies)
     ilk_client_free(client);
 }
 
-/* Who is deaf to the server is not counted, and hears it all the same. */
+/* A listener without the server's connection is not counted, and receives it still. */
 TEST(a_broadcast_is_heard_while_one_connection_lives)
 {
     static _Atomic int numbers[SIGNALS];

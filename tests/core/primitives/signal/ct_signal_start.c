@@ -169,7 +169,7 @@ TEST(signals_are_given_and_counted)
     assert_null(ilk_op_arrival(op)); /* of another kind */
     ilk_op_free(op);
 
-    fixture_command(&fx, "SCRIPT FLUSH"); /* so it is asked twice */
+    fixture_command(&fx, "SCRIPT FLUSH"); /* so it is sent twice */
     assert_status(ILK_OK, ilk_signal_notify_one_start(&op, b, data, 4, &err));
     memset(data, '?', 4);
     free(data);
