@@ -163,7 +163,12 @@ class SentinelPlace(Place):
         for server in self.service.servers:
             if not server.is_running():
                 server.start()
+        self.settle()
+
+    def settle(self) -> None:
+        """A primary that becomes a replica once more loses what it was sent."""
         until(self.has_primary, 60, "a primary")
+        until(self.service.is_watched, 60, "a service that is whole")
 
     def has_primary(self) -> bool:
         return bool(self.service.primary().call("ROLE")[0] == b"master")
@@ -175,13 +180,13 @@ class SentinelPlace(Place):
     def thaw(self) -> None:
         for server in self.service.servers:
             server.thaw()
-        until(self.has_primary, 60, "a primary")
+        self.settle()
 
     def stop(self) -> None:
         self.service.close()
 
     def fail_over(self) -> Callable[[], None]:
-        until(lambda: self.service.is_watched(), 60, "a service that is whole")
+        self.settle()
         primary = self.service.primary()
         primary.kill()
         return lambda: self.await_switch(primary)

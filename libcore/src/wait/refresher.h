@@ -44,10 +44,10 @@ struct ilk__refresher {
     size_t count;
     ilk__timer timer;
     int in_flight;
-    int64_t shortest_ms;     /* the shortest lease that a waiter requested */
-    int64_t refresh_at;      /* when the next batch is due */
-    int64_t claim_at;        /* when the name may be free */
-    int64_t failing_since;   /* first failure in a row, when sent; 0: none */
+    int64_t shortest_ms;   /* the shortest lease that a waiter requested */
+    int64_t refresh_at;    /* when the next batch is due */
+    int64_t claim_at;      /* when the name may be free */
+    int64_t failing_since; /* when the first failure in a row began; 0: none */
     int64_t refreshed_up_to; /* ids up to this were refreshed in this round */
     /* How often a connection had been opened anew: by now; when the last batch
      * of this round was sent; in the last round whose replies have come. */

@@ -197,12 +197,10 @@ static void report_all(ilk__refresher *refresher, ilk__wait_report report)
 static void report_failure(ilk__refresher *refresher, const ilk__op *op,
                            int64_t now)
 {
-    const int64_t asked_at = op->first_sent_at ? op->first_sent_at : now;
-
     if (!op->status)
         refresher->failing_since = 0;
     else if (!refresher->failing_since)
-        refresher->failing_since = asked_at;
+        refresher->failing_since = op->deadline - ILK__REFRESH_MS;
     if (is_final(op->status))
         report_all(refresher, ILK__REPORT_GONE);
     else if (op->status

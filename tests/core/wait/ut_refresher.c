@@ -265,6 +265,23 @@ TEST(a_refresh_waits_for_a_server_that_is_away)
     inflight_end(refresh_after(50, 1), ILK_ECLOSED);
 }
 
+TEST(a_refresh_that_fails_was_silence_since_it_was_sent)
+{
+    ilk__inflight *inflight;
+
+    shared.outage.cap_ms = ILK__REFRESH_MS;
+    queue_behind(90000, 1);
+    inflight = refresh_after(ILK__REFRESH_MS, 1);
+
+    local_ms += ILK__REFRESH_MS;
+    inflight_end(inflight, ILK_ECONN);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_ECONN);
+    shared.outage.cap_ms = ILK__FOREVER;
+}
+
 TEST(a_minute_without_an_answer_is_told_to_all)
 {
     int64_t begin;
