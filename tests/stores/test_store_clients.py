@@ -12,7 +12,7 @@ from pathlib import Path
 
 import interlock
 import interlock.aio
-from cluster import PATIENCE, Background
+from cluster import PATIENCE, Background, until
 from crowd import Waiter
 from member import Member
 from store import BRIEF_S, Store
@@ -134,6 +134,22 @@ def test_a_killed_leader_is_followed_and_an_observer_sees_it(
         found = seen.get(10 * PATIENCE)
         assert found and found.value == b"third"
         assert candidate.resign()
+
+
+def test_an_observer_waits_for_the_first_candidate_without_polling(
+    store: Store, client: interlock.Client, other: interlock.Client, name: str
+) -> None:
+    seen = Background(lambda: client.election(name).observe().get(60))
+    until(lambda: client.stats().waiting == 1, what="an observer that waits")
+    time.sleep(1.5)
+    assert client.stats().waits <= 3  # it asks again when the store watches
+
+    leader = other.election(name, ttl=LONG_TTL, value=b"first")
+    assert leader.campaign(10 * PATIENCE)
+
+    found = seen.result()
+    assert found and found.value == b"first"
+    assert leader.resign()
 
 
 # ---- order ------------------------------------------------------------------------

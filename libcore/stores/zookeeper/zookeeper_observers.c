@@ -53,6 +53,23 @@ static void observe_first(ilk__zk_op *op)
     ilk__free(list);
 }
 
+/* There are no candidates, and the creation of their parent is the next change, unless
+ * it has come by now. */
+static void watches_creation(ilk__zk_op *op)
+{
+    ilk__zk_name *name = op->name;
+
+    if (!observes(op))
+        return;
+    if (op->rc == ILK__ZK_OK) {
+        ilk__zk_observe_begin(name);
+        return;
+    }
+    if (op->rc != ILK__ZK_NO_NODE)
+        observe_later(name);
+    ilk__contention_election_changed(name->contended);
+}
+
 static void has_candidates(ilk__zk_op *op)
 {
     ilk__zk_op *parent;
@@ -61,11 +78,10 @@ static void has_candidates(ilk__zk_op *op)
         return;
     if (op->rc == ILK__ZK_OK) {
         observe_first(op);
-    } else if (op->rc
-               == ILK__ZK_NO_NODE) { /* its creation is the next change */
-        parent = ilk__zk_op_new(op->store, report_change, op->name, NULL, NULL);
+    } else if (op->rc == ILK__ZK_NO_NODE) {
+        parent =
+            ilk__zk_op_new(op->store, watches_creation, op->name, NULL, NULL);
         if (parent) {
-            op->name->observer_is_set = 2;
             ilk__zk_exists(parent, op->name->path, 1);
         } else {
             observe_later(op->name);
