@@ -237,6 +237,9 @@ static struct {
     size_t count, called;
     int released;
     size_t published; /* bytes of the message that each call publishes */
+    ilk__gateway_request *contact; /* that waits */
+    size_t contacts;
+    const char *reach; /* what it replies: "" is contact; NULL: nothing yet */
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static ilk_status open_held(void **out, ilk__gateway *gateway,
@@ -248,6 +251,9 @@ static ilk_status open_held(void **out, ilk__gateway *gateway,
     held.count = held.called = 0;
     held.released = 0;
     held.published = 0;
+    held.contact = NULL;
+    held.contacts = 0;
+    held.reach = NULL;
     *out = &held;
     return ILK_OK;
 }
@@ -259,10 +265,39 @@ static void reply_to_all(void)
         ilk__gateway_reply_lost(held.requests[--held.count]);
 }
 
+/* With the mutex. */
+static void reply_to_contact(const char *reach)
+{
+    ilk__gateway_request *contact = held.contact;
+
+    held.contact = NULL;
+    held.reach = NULL;
+    if (contact && *reach)
+        ilk__gateway_reply_error(contact, reach);
+    else if (contact)
+        ilk__gateway_contact_made(contact);
+}
+
 static void close_held(void *self)
 {
     (void)self;
     reply_to_all();
+    reply_to_contact("");
+}
+
+static int replies_alone_held(const ilk__gateway_request *request)
+{
+    (void)request;
+    return 1;
+}
+
+static void contact_held(void *self, ilk__gateway_request *request)
+{
+    (void)self;
+    pthread_mutex_lock(&held.mutex);
+    held.contact = request;
+    held.contacts++;
+    pthread_mutex_unlock(&held.mutex);
 }
 
 static void publish(size_t len)
@@ -294,7 +329,7 @@ static size_t prepare_held(void *self, struct pollfd *fds, size_t room,
     (void)fds;
     (void)room;
     pthread_mutex_lock(&held.mutex);
-    if (held.released && held.count)
+    if ((held.released && held.count) || (held.reach && held.contact))
         *until = 0;
     pthread_mutex_unlock(&held.mutex);
     return 0;
@@ -308,6 +343,8 @@ static void polled_held(void *self, const struct pollfd *fds, size_t count)
     pthread_mutex_lock(&held.mutex);
     if (held.released)
         reply_to_all();
+    if (held.reach && held.contact)
+        reply_to_contact(held.reach);
     pthread_mutex_unlock(&held.mutex);
 }
 
@@ -321,29 +358,42 @@ static ilk__backend held_backend = {.scheme = "held",
                                     .prepare = prepare_held,
                                     .polled = polled_held};
 
-static size_t called(void)
+static size_t called(const size_t *what)
 {
     size_t count;
 
     pthread_mutex_lock(&held.mutex);
-    count = held.called;
+    count = *what;
     pthread_mutex_unlock(&held.mutex);
     return count;
 }
 
-static void await_called(size_t count)
+static void await_count(const size_t *what, size_t count)
 {
     int64_t until = fixture_now_ms() + patience(5000);
 
-    while (called() < count && fixture_now_ms() < until)
+    while (called(what) < count && fixture_now_ms() < until)
         fixture_sleep_ms(1);
-    assert_int_equal(called(), count);
+    assert_int_equal(called(what), count);
+}
+
+static void await_called(size_t count)
+{
+    await_count(&held.called, count);
 }
 
 static void release(const wire *self)
 {
     pthread_mutex_lock(&held.mutex);
     held.released = 1;
+    pthread_mutex_unlock(&held.mutex);
+    ilk__gateway_wake(self->gateway);
+}
+
+static void answer_contact(const wire *self, const char *reach)
+{
+    pthread_mutex_lock(&held.mutex);
+    held.reach = reach;
     pthread_mutex_unlock(&held.mutex);
     ilk__gateway_wake(self->gateway);
 }
@@ -396,6 +446,33 @@ TEST(where_the_store_keeps_the_order_requests_are_called_at_once)
     wire_close(&self);
 }
 
+/* A reply says that the store is in reach. The last one waits when the gateway ends. */
+TEST(a_backend_that_replies_alone_is_called_when_the_store_has_answered)
+{
+    const char *const extend[] = {"token", "30000", "1", NULL};
+    wire self;
+
+    held_backend.replies_alone = replies_alone_held;
+    held_backend.contact = contact_held;
+    wire_open(&self, "held://");
+    held.released = 1;
+    wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
+    await_count(&held.contacts, 1);
+    assert_int_equal(called(&held.called), 0);
+    answer_contact(&self, "");
+    wire_receives(&self, IS_LOST);
+    wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
+    await_count(&held.contacts, 2);
+    answer_contact(&self, "ILKDOWN no server answers");
+    wire_receives(&self, "-ILKDOWN no server answers\r\n");
+    wire_call(self.fd, ILK__SCRIPT_LOCK_EXTEND, 2, extend);
+    await_count(&held.contacts, 3);
+    assert_int_equal(called(&held.called), 1);
+    wire_close(&self);
+    held_backend.replies_alone = NULL;
+    held_backend.contact = NULL;
+}
+
 TEST(even_there_a_token_s_requests_come_one_after_another)
 {
     const char *const extend[] = {"token", "30000", "1", NULL};
@@ -409,10 +486,10 @@ TEST(even_there_a_token_s_requests_come_one_after_another)
     wire_put(&self, "*1\r\n$4\r\nPING\r\n");
     await_called(1);
     fixture_sleep_ms(50);
-    assert_int_equal(called(), 1);
+    assert_int_equal(called(&held.called), 1);
     release(&self);
     wire_receives(&self, IS_LOST IS_LOST IS_LOST "+PONG\r\n");
-    assert_int_equal(called(), 3);
+    assert_int_equal(called(&held.called), 3);
     wire_close(&self);
 }
 
@@ -430,10 +507,10 @@ TEST(members_of_a_group_wait_for_their_own_requests_only)
     wire_put(&self, "*1\r\n$4\r\nPING\r\n");
     await_called(2);
     fixture_sleep_ms(50);
-    assert_int_equal(called(), 2);
+    assert_int_equal(called(&held.called), 2);
     release(&self);
     wire_receives(&self, GROUP_IS_LOST GROUP_IS_LOST GROUP_IS_LOST "+PONG\r\n");
-    assert_int_equal(called(), 3);
+    assert_int_equal(called(&held.called), 3);
     wire_close(&self);
     held_backend.keeps_order = 1;
 }
@@ -449,10 +526,10 @@ TEST(more_requests_are_read_when_there_is_room)
     put_extends(&self, COUNT);
     await_called(MOST);
     fixture_sleep_ms(50);
-    assert_int_equal(called(), MOST);
+    assert_int_equal(called(&held.called), MOST);
     release(&self);
     receive_extended(&self, COUNT);
-    assert_int_equal(called(), COUNT);
+    assert_int_equal(called(&held.called), COUNT);
     wire_close(&self);
 }
 

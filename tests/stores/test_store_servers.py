@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
+from functools import partial
 
 import interlock
 import pytest
-from cluster import PATIENCE, until
+from cluster import PATIENCE, Background, until
 from crowd import Waiter, crowd
 from store import Store
 from waiting import await_waiters, two_on
@@ -103,6 +105,58 @@ def test_a_hold_ends_at_its_deadline_when_the_server_is_dead(
             assert following.acquire(60 * PATIENCE)
             assert following.fence > fence
             assert following.release()
+
+
+AWAY = (interlock.ConnectionError, interlock.NoQuorumError)
+Wait = Callable[[float], object]
+WAIT_S = 6.0  # beyond the second refresh
+
+
+def watch_group(client: interlock.Client, name: str) -> Wait:
+    watch = client.group(name).watch()
+    watch.get(20)
+    return watch.get
+
+
+def is_refreshed(client: interlock.Client) -> bool:
+    """Its background thread is connected, too, and sends the next refresh after 2 s."""
+    return client.stats().refreshes > 0
+
+
+# What each waits for does not happen.
+WAITS: dict[str, Callable[[interlock.Client, str], Wait]] = {
+    "lock": lambda client, name: client.lock(name, ttl=TTL).acquire,
+    "election": lambda client, name: client.election(name).observe().get,
+    "register": lambda client, name: (
+        lambda seconds: client.register(name).wait(0, seconds)
+    ),
+    "group": watch_group,
+}
+
+
+def test_a_wait_of_each_kind_ends_with_the_outage_and_not_with_no(
+    own: Store, name: str
+) -> None:
+    """The server has said nothing, so nobody knows what it would have said. Each has a
+    client of its own, because the calls of a client share what they know of an outage."""
+    with contextlib.ExitStack() as stack:
+        holder = stack.enter_context(interlock.connect(own.url()))
+        assert holder.lock(name, ttl=TTL).acquire(5)
+        waits, clients = {}, []
+        for kind, make in WAITS.items():
+            if holder.offers(kind):
+                client = stack.enter_context(interlock.connect(own.url()))
+                waits[kind] = Background(partial(make(client, name), WAIT_S))
+                clients.append(client)
+        for client in clients:
+            until(partial(is_refreshed, client), 10, "a wait")
+        own.freeze()
+        for wait in waits.values():
+            wait.thread.join(60)
+        own.thaw()
+
+        for kind, wait in waits.items():
+            assert isinstance(wait.error, AWAY), (kind, wait.found, wait.error)
 
 
 def test_calls_say_that_the_server_is_away(own: Store, name: str) -> None:

@@ -86,6 +86,10 @@ typedef struct ilk__backend {
     /* Begin to execute it. ilk__gateway_reply() may be called before this
      * returns. */
     void (*call)(void *self, ilk__gateway_request *request);
+    /* Whether it replies to this request from what it knows, without the store. A reply
+     * says that the store is in reach, so contact() comes first, and call() when it has
+     * been made. NULL: to none. */
+    int (*replies_alone)(const ilk__gateway_request *request);
     /* A plain command; NULL: the gateway refuses them. */
     void (*command)(void *self, ilk__gateway_request *request);
     /* The client's first subscription to a channel or a pattern begins, or its last
@@ -96,8 +100,9 @@ typedef struct ilk__backend {
      * later, when their messages come here. A channel needs no such call: only the
      * core's next request announces it to others. NULL: messages come at once. */
     void (*await_patterns)(void *self, ilk__gateway_request *request);
-    /* A connection of the core logs in: reply with ilk__gateway_contact_made(), now or
-     * later, when the store can be reached, or with an error. NULL: it always can. */
+    /* A connection of the core logs in, or the backend replies_alone(): reply with
+     * ilk__gateway_contact_made(), now or later, when the store can be reached, or with
+     * an error. NULL: it always can. */
     void (*contact)(void *self, ilk__gateway_request *request);
     /* ILK_EUNSUPPORTED for a name that the store cannot keep, when a handle is
      * opened; any thread. NULL: it keeps all names. */

@@ -42,6 +42,7 @@ typedef struct ilk__session_request {
     ilk__session *session; /* NULL when its connection is closed */
     ilk__reply *command;   /* the words of `call` are its items */
     ilk__request_state state;
+    int has_contact;                     /* the store has been reached for it */
     struct ilk__session_request *next;   /* in the session, by arrival */
     struct ilk__session_request *behind; /* with the same token, by arrival */
     struct ilk__session_request *next_ready;
@@ -143,6 +144,8 @@ void ilk__session_request_put_bytes(ilk__session_request *request,
 void ilk__session_request_done(ilk__session_request *request);
 /* Their session is closed: those that have not begun are dropped. */
 void ilk__session_request_orphan_all(ilk__session_request *first);
+/* Call the backend for it once more, soon. */
+void ilk__session_request_again(ilk__session_request *request);
 /* Call the backend for all requests whose turn it is. */
 void ilk__gateway_run_ready(ilk__gateway *gateway);
 void ilk__session_request_free(ilk__session_request *request);

@@ -162,6 +162,11 @@ void ilk__gateway_contact_made(ilk__gateway_request *call)
 {
     ilk__session_request *request = (ilk__session_request *)call;
 
+    if (call->script != ILK__SCRIPT_NONE && request->session) {
+        request->has_contact = 1;
+        ilk__session_request_again(request);
+        return;
+    }
     if (ilk__buf_len(&request->reply) == 0) {
         if (request->session && is_at(request, 0, "HELLO"))
             welcome(request);

@@ -109,18 +109,23 @@ static int is_behind(const ilk__session_request *request)
     return 0;
 }
 
-static void make_ready(ilk__session_request *request)
+void ilk__session_request_again(ilk__session_request *request)
 {
     ilk__gateway *gateway = request->gateway;
 
-    request->state = ILK__REQUEST_BEGUN;
-    request->session->waiting_count--;
     request->next_ready = NULL;
     if (gateway->last_ready)
         gateway->last_ready->next_ready = request;
     else
         gateway->ready = request;
     gateway->last_ready = request;
+}
+
+static void make_ready(ilk__session_request *request)
+{
+    request->state = ILK__REQUEST_BEGUN;
+    request->session->waiting_count--;
+    ilk__session_request_again(request);
 }
 
 static void try_to_begin(ilk__session_request *request)
@@ -225,6 +230,26 @@ void ilk__session_request_begin(ilk__session_request *request)
     try_to_begin(request);
 }
 
+static int needs_contact(const ilk__session_request *request)
+{
+    const ilk__backend *backend = request->gateway->backend;
+
+    return !request->has_contact && backend->contact && backend->replies_alone
+           && backend->replies_alone(&request->call);
+}
+
+static void run(ilk__gateway *gateway, ilk__session_request *request)
+{
+    const ilk__backend *backend = gateway->backend;
+
+    if (request->call.script == ILK__SCRIPT_NONE)
+        backend->command(gateway->store, &request->call);
+    else if (needs_contact(request))
+        backend->contact(gateway->store, &request->call);
+    else
+        backend->call(gateway->store, &request->call);
+}
+
 void ilk__gateway_run_ready(ilk__gateway *gateway)
 {
     ilk__session_request *request;
@@ -233,10 +258,7 @@ void ilk__gateway_run_ready(ilk__gateway *gateway)
         gateway->ready = request->next_ready;
         if (!gateway->ready)
             gateway->last_ready = NULL;
-        if (request->call.script == ILK__SCRIPT_NONE)
-            gateway->backend->command(gateway->store, &request->call);
-        else
-            gateway->backend->call(gateway->store, &request->call);
+        run(gateway, request);
     }
 }
 

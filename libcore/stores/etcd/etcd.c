@@ -223,7 +223,8 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
                   | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP  \
                   | ILK_OFFER_LIST,                                            \
         .open = open_etcd, .close = close_etcd, .abandon = abandon,            \
-        .call = call, .command = ilk__etcd_list_names, .contact = contact,     \
+        .call = call, .replies_alone = ilk__contention_replies_alone,          \
+        .command = ilk__etcd_list_names, .contact = contact,                   \
         .prepare = prepare, .polled = polled                                   \
     }
 

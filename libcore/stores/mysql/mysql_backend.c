@@ -400,8 +400,9 @@ static void polled(void *context, const struct pollfd *fds, size_t count)
         .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH       \
                   | ILK_OFFER_REGISTER | ILK_OFFER_LIST,                       \
         .open = (opener), .close = close_mysql, .abandon = abandon,            \
-        .call = call, .command = command, .contact = contact,                  \
-        .prepare = prepare, .polled = polled                                   \
+        .call = call, .replies_alone = ilk__contention_replies_alone,          \
+        .command = command, .contact = contact, .prepare = prepare,            \
+        .polled = polled                                                       \
     }
 
 static const ilk__backend mariadb_tls =

@@ -192,6 +192,9 @@ void ilk__contention_free(ilk__contention *contention);
  * refused with ILKNONE. */
 void ilk__contention_call(ilk__contention *contention,
                           ilk__gateway_request *request);
+/* A backend's replies_alone(): the lists of observers, and of those who wait for a
+ * register or a group, are kept here. */
+int ilk__contention_replies_alone(const ilk__gateway_request *request);
 /* The time of the next timer, and what is due. */
 int64_t ilk__contention_due(const ilk__contention *contention);
 void ilk__contention_fire(ilk__contention *contention, int64_t now);

@@ -533,3 +533,10 @@ void ilk__contention_call(ilk__contention *contention,
     default: call_name(contention, request, about);
     }
 }
+
+int ilk__contention_replies_alone(const ilk__gateway_request *request)
+{
+    return request->script == ILK__SCRIPT_ELECTION_OBSERVER_REFRESH
+           || request->script == ILK__SCRIPT_STATE_REFRESH
+           || request->script == ILK__SCRIPT_GROUP_REFRESH;
+}

@@ -9,7 +9,8 @@
  *   group_read, group_watch    -------------------- list ------>
  *     <- page of the view, or QUEUED
  *     <- message: change       <------------------- has, has_left
- *   group_refresh, state_cancel  from the list of waiters
+ *   group_refresh, state_cancel  from the list of waiters; a refresh when the store
+ *                                has answered
  *
  * For each request the store lists the members first, so the reply shows all that was
  * done before the request came; further pages are of the same view (group_view.h). A

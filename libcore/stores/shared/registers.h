@@ -9,7 +9,7 @@
  *   register_wait              lists the waiter ----- watch, read -->
  *     <- STATE, or QUEUED
  *     <- message: change       <--------------------- has_changed
- *   state_refresh, _cancel     from the list
+ *   state_refresh, _cancel     from the list; a refresh when the store has answered
  *
  * A waiter is listed before the store reads, and the store watches from then on. So
  * a change between the reading and the reply wakes the waiter, which leaves the list

@@ -345,8 +345,9 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
                   | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER | ILK_OFFER_GROUP  \
                   | ILK_OFFER_LIST,                                            \
         .open = open_zookeeper, .close = close_zookeeper, .abandon = abandon,  \
-        .call = call, .command = ilk__zk_list_names,                           \
-        .contact = ilk__zk_contact, .prepare = prepare, .polled = polled       \
+        .call = call, .replies_alone = ilk__contention_replies_alone,          \
+        .command = ilk__zk_list_names, .contact = ilk__zk_contact,             \
+        .prepare = prepare, .polled = polled                                   \
     }
 
 static const ilk__backend with_tls = ZOOKEEPER(with_tls_scheme, NULL);
