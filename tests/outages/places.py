@@ -124,6 +124,11 @@ class ZooKeeperPlace(StorePlace):
     kind = ZooKeeper
     errors = NO_MAJORITY
 
+    def open_url(self, query: str) -> str:
+        """Leases of a minute need a longer session than the default. With a shorter one
+        the renewals of all holds never let a client be still before the outage."""
+        return super().open_url(f"{query}&{ZooKeeper.table_query}")
+
     def fail_over(self) -> Callable[[], None]:
         store: Any = self.store
         leader = store.leader()
