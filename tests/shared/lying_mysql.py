@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import socket
 import struct
 import subprocess
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fake_mysql import (
+    AUTOCOMMIT,
     MORE_RESULTS,
     NULL,
     SCRAMBLE,
@@ -30,6 +32,9 @@ from fake_mysql import (
 CHUNK = 64 * 1024
 FULL = 0xFFFFFF
 PAUSE_S = 0.02
+STATE_CHANGED = 0x4000  # in a status: what has changed follows
+SYSTEM_VARIABLE = 0
+SERVER_REDIRECT = 4196  # an error of MariaDB
 
 
 Server = FakeMySql
@@ -66,6 +71,38 @@ class Liar(FakeMySql):
                 session.write(bytes(out))
                 out.clear()
         session.write(bytes(out))
+
+
+class NamesAnotherServer(FakeMySql):
+    """As MariaDB's `redirect_url` does it: when the client has logged in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = socket.create_server(("127.0.0.1", 0))
+        self.other.setblocking(False)
+
+    @property
+    def other_address(self) -> str:
+        return f"127.0.0.1:{self.other.getsockname()[1]}"
+
+    def was_followed(self) -> bool:
+        try:
+            self.other.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+    def accept_login(self, session: Session) -> None:
+        change = text("redirect_url") + text(f"mariadb://{self.other_address}")
+        news = bytes([SYSTEM_VARIABLE]) + text(change)
+        session.send(ok(0, 0, AUTOCOMMIT | STATE_CHANGED) + text("") + text(news))
+
+
+class SendsElsewhere(NamesAnotherServer):
+    """In place of the login's end, as a proxy may do it."""
+
+    def accept_login(self, session: Session) -> None:
+        session.send(error(SERVER_REDIRECT, f"|gone|{self.other_address}"))
 
 
 class RowsWithoutEnd(Liar):

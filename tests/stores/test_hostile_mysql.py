@@ -27,6 +27,8 @@ from lying_mysql import (
     LIES,
     GreetsNot,
     KeepsNoRow,
+    NamesAnotherServer,
+    SendsElsewhere,
     SwitchesToSha256,
     SwitchesToThePassword,
     TimeOfNone,
@@ -108,6 +110,28 @@ def test_a_server_that_greets_nobody_is_tried_with_pauses() -> None:
         calls(server, "acquire", wait_s=2.0)
 
     assert server.connections <= 12
+
+
+# ---- another server ----------------------------------------------------------------
+
+
+def test_a_server_that_is_named_after_the_login_is_not_followed() -> None:
+    server = NamesAnotherServer()
+    with server:
+        report = calls(server, "acquire", "release")
+
+        assert not server.was_followed()
+    assert report.status == 0, report
+    assert report.of("acquire").result == "True", report.calls
+
+
+def test_a_server_that_is_named_instead_of_a_login_is_not_followed() -> None:
+    server = SendsElsewhere()
+    with server:
+        report = calls(server)
+
+        assert not server.was_followed()
+    assert report.of("connect").result.startswith("ConnectionError"), report.calls
 
 
 # ---- the password ----------------------------------------------------------------
