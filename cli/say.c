@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* say.c -- messages on standard error, and the exit status of an ilk_status. */
-#include "cli.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -104,6 +104,8 @@ int cli_fail(ilk_status status, const ilk_error *err)
     int exit_status = cli_exit_status(status);
     const char *text = err->msg[0] ? err->msg : ilk_strerror(status);
 
+    if (status == ILK_EINTR && cli_signals_ending())
+        return cli_signals_status(cli_signals_ending());
     if (exit_status == CLI_NOT_ACQUIRED || exit_status == CLI_LOST
         || exit_status == CLI_FAILED)
         cli_note("%s", text);

@@ -27,6 +27,11 @@ void log_queue_close(void);
 void log_queue_reset(void);
 """
 
+# Implemented in Python, see interlock/_interrupt.py.
+CALLBACK = """
+extern "Python" int interlock_interrupted(void *user);
+"""
+
 OWN_CODE = ("log_queue.c", "ring_finder.c")
 INCLUDE = Path(__file__).resolve().parents[2] / "libcore" / "include"
 
@@ -42,7 +47,7 @@ def declarations() -> str:
 def main(output: str) -> None:
     ffi = cffi.FFI()
     ffi.cdef(declarations())
-    ffi.cdef(LOG_QUEUE)
+    ffi.cdef(LOG_QUEUE + CALLBACK)
     own = [
         Path(__file__).with_name(name).read_text(encoding="utf-8") for name in OWN_CODE
     ]

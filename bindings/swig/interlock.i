@@ -116,6 +116,7 @@ ILK_RECORD(ilk_kv_progress)
 
 /* Pointers of C programs. */
 %ignore *::user;
+%ignore ilk_client_opts::interrupted;
 %ignore ilk_op_user;
 %ignore ilk_op_set_user;
 

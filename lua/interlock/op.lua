@@ -64,7 +64,8 @@ end
 
 --- Cancel a wait: the operation leaves the wait queue and ends with
 --- ILK_ECANCELLED, which a notification reports; if it was granted just before, it
---- ends with ILK_OK. An operation that only waits for a reply runs to its end.
+--- ends with ILK_OK. An operation that only waits for a reply runs to its end, but
+--- ends at once while the server is away.
 ---@return true? ok also when it has ended
 ---@return string? msg
 ---@return integer? code

@@ -8,7 +8,7 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from . import _core_log, _ffi, _fork, _open_clients, errors
+from . import _core_log, _ffi, _fork, _interrupt, _open_clients, errors
 from ._core import ffi, lib
 from ._ffi import Seconds
 from ._joined_members import JoinedMembers
@@ -92,6 +92,7 @@ class ClientBase(ProcessBound):
         if protocol not in (None, 2, 3):
             raise errors.InvalidError(f"protocol must be 2 or 3, got {protocol!r}")
         opts.protocol = protocol or 0
+        opts.interrupted = _interrupt.ask
         opts.flags |= (
             lib.ILK_CLIENT_TICK  # the system may deliver a signal to another thread
             | (lib.ILK_CLIENT_LAZY if lazy else 0)

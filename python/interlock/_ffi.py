@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Any, Callable, Union
 
-from . import errors
+from . import _interrupt, errors
 from ._core import ffi, lib
 
 #: A span of time: a number of seconds, or a timedelta.
@@ -71,8 +71,10 @@ def failure(status: int, err: Any) -> errors.Error:
     """Make the exception for a failing call.
 
     A daemon thread whose client the interpreter's end has closed gets SystemExit
-    instead, which ends it in silence, as it would end inside ``threading.Lock``.
+    instead, which ends it in silence, as it would end inside ``threading.Lock``. If
+    a signal handler has ended the call, its exception is raised.
     """
+    _interrupt.check()
     if exiting and status in _CLOSING and threading.current_thread().daemon:
         raise SystemExit
     return errors.from_status(status, ffi.string(err.msg).decode("utf-8", "replace"))
@@ -194,6 +196,7 @@ def call_blocking(
             status = in_thread(function, handle, left, *more, err)
         if status != EINTR:
             return status
+        _interrupt.check()
         if timeout > 0:
             left = math.ceil((end - time.monotonic()) * 1000)
             if left <= 0:

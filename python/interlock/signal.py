@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, cast
 
-from . import _ffi, _fork, _greenlets
+from . import _ffi, _fork, _greenlets, _interrupt
 from ._core import ffi, lib
 from ._ffi import EINTR, OK, Name, Seconds
 from ._signal_base import ReceivedSignal, SignalBase, payload, received
@@ -94,7 +94,7 @@ class Signal(SignalBase):
         """
         handle, err = self._live(), _ffi.new_error()
         while (status := lib.ilk_signal_listen(handle, err)) == EINTR:
-            pass  # a signal handler may raise here
+            _interrupt.check()  # a signal handler has raised, or raises here
         _ffi.check(status, err)
 
     def notify_one(self, data: bytes = b"") -> int:

@@ -83,6 +83,13 @@ typedef struct ilk_client_opts {
         cluster 15000. If it is not 0, calls with a limit end after it as well,
         and so does ilk_client_open() */
     int64_t outage_ms;
+    /** for an interpreter, which runs its signal handlers in a call of its own:
+        called with `user` in the calling thread when a signal has come while a
+        call that is no wait pauses because the server is away, and every 250 ms
+        with ILK_CLIENT_TICK. It returns 1 to end that call with ILK_EINTR, else
+        0. NULL: each signal ends it */
+    int (*interrupted)(void *user);
+    void *user; /**< for `interrupted`; may be NULL */
 } ilk_client_opts;
 
 /** Counters of a client since it was opened. */
@@ -283,7 +290,9 @@ ILK_API ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
 
 /**
  * End every wait of this client with ILK_EINTR, as a signal would. The waits
- * keep their places in the wait queues, and the same calls resume them.
+ * keep their places in the wait queues, and the same calls resume them. A call that
+ * is no wait ends, too, if it pauses because the server is away: with ILK_EINTR if
+ * nothing was sent, else with ILK_EUNKNOWN. A release is then left to the keeper.
  *
  * @param client  the client; NULL is ignored
  * Threads: any thread; safe in a signal handler. Blocks: no. Since: 0.1
@@ -308,9 +317,11 @@ ILK_API int ilk_client_offers(const ilk_client *client, uint32_t what);
  * ilk_client_resume(). Unlike ilk_client_interrupt() it cannot come too early.
  *
  * Calls that do not wait still work, so that a program can end in good order:
- * release, extend, acknowledge, inspect, and a try with timeout_ms 0. Holds
- * stay held and are renewed. A call that is in a round trip is followed to its
- * reply, and an acquire that gets the lock by that reply returns ILK_OK.
+ * release, extend, acknowledge, inspect, and a try with timeout_ms 0. One that is
+ * under way and pauses because the server is away ends as by
+ * ilk_client_interrupt(), with ILK_ECANCELLED for ILK_EINTR. Holds stay held and are
+ * renewed. A call that is in a round trip is followed to its reply, and an acquire
+ * that gets the lock by that reply returns ILK_OK.
  *
  * A stop is for one process: a child of fork() starts without its parent's. A
  * stop in the child before ilk_client_reopen() applies to the reopened client.

@@ -113,7 +113,9 @@ ILK_API int64_t ilk_op_number(ilk_op *op);
  * the cancellation was sent; if a command of it has no reply yet, it completes
  * when the reply arrives. It completes with ILK_OK if it got what it waited for
  * before. A notification is queued in each case. An operation that does not
- * wait in a queue, but only for a reply, is not cancelled: it runs to its end.
+ * wait in a queue, but only for a reply, runs to its end; but if it pauses because
+ * the server is away, it completes at once, with ILK_ECANCELLED if nothing was sent,
+ * else with ILK_EUNKNOWN. A release is then left to the keeper.
  *
  * @param op        the operation
  * @param[out] err  may be NULL

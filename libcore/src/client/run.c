@@ -7,6 +7,8 @@
  *     SEND_ONLY  ilk__lanes_send_only(): write the command only
  *     SLEEP      park until wake_at, a wake-up, an interrupt, a stop or the close
  *
+ * A call whose lane is down sleeps, too, and is then woken like a sleeping operation.
+ *
  * A wake-up after the step, but before the thread is among the sleepers, would
  * be lost. So counters of wake-ups and interrupts are read before the step
  * (sleep_marks) and compared when the thread has registered as a sleeper.
@@ -38,24 +40,6 @@ int ilk__run_ticks(const ilk_client *client)
 #else
     return 1;
 #endif
-}
-
-/* Returns the lane over which the command was sent. */
-static ilk__lane *send(ilk_client *client, ilk__op *op, ilk__input *input,
-                       ilk__reply **reply)
-{
-    ilk__lane_call call = {
-        .command = &op->command,
-        .deadline = op->deadline,
-        .patience = ilk__deadline(client->opts.reply_timeout_ms),
-        .pauses_until = op->pauses_until,
-    };
-
-    input->status = ilk__lanes_call(client->lanes, &call, op->err);
-    input->kind = input->status ? ILK__INPUT_NO_REPLY : ILK__INPUT_REPLY;
-    input->may_have_run = call.may_have_run;
-    input->reply = *reply = call.reply;
-    return call.lane;
 }
 
 static void enter_sleep(ilk__shared *shared, ilk__sleeper *self)
@@ -95,11 +79,28 @@ static int take_interrupts(const ilk__shared *shared, sleep_marks *seen)
     return is_new;
 }
 
-static ilk__cause sleep_until(ilk_client *client, int64_t until,
-                              ilk__parker *parker, sleep_marks *seen)
+/* Whether an interpreter can run its signal handlers during this operation: a wait
+ * returns for that, and its next call goes on with it. A request calls back. */
+static int lets_handlers_run(const ilk_client *client, const ilk__op *op)
+{
+    return op->type->wake || client->opts.interrupted;
+}
+
+static ilk__cause on_signal(const ilk_client *client, const ilk__op *op)
+{
+    const ilk_client_opts *opts = &client->opts;
+
+    if (op->type->wake || !opts->interrupted || opts->interrupted(opts->user))
+        return ILK__CAUSE_INTERRUPT;
+    return ILK__CAUSE_NEWS;
+}
+
+static ilk__cause sleep_until(ilk_client *client, const ilk__op *op,
+                              int64_t until, ilk__parker *parker,
+                              sleep_marks *seen)
 {
     ilk__shared *shared = client->shared;
-    int ticking = ilk__run_ticks(client);
+    int ticking = ilk__run_ticks(client) && lets_handlers_run(client, op);
     int64_t limit = until;
     ilk_status st;
 
@@ -116,11 +117,13 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
         return ILK__CAUSE_CLOSED;
     if (ilk__shared_is_stopped_anew(shared, &seen->stop))
         return ILK__CAUSE_STOPPED;
-    if (take_interrupts(shared, seen) || st == ILK_EINTR)
+    if (take_interrupts(shared, seen))
         return ILK__CAUSE_INTERRUPT;
+    if (st == ILK_EINTR)
+        return on_signal(client, op);
     if (st == ILK_OK || limit == 0)
         return ILK__CAUSE_NEWS;
-    return ticking && ilk__now_ms() < until ? ILK__CAUSE_INTERRUPT
+    return ticking && ilk__now_ms() < until ? on_signal(client, op)
                                             : ILK__CAUSE_TIME;
 }
 
@@ -136,8 +139,63 @@ static void sleep_on(ilk_client *client, const ilk__op *op, ilk__parker *parker,
     if (ilk__keeper_start(client->keeper, no_keeper))
         return;
     enter_sleep(client->shared, &self);
-    input->cause = sleep_until(client, op->wake_at, parker, seen);
+    input->cause = sleep_until(client, op, op->wake_at, parker, seen);
     leave_sleep(client->shared, &self);
+}
+
+/* The sleep of a call whose lane is down. */
+typedef struct call_sleep {
+    ilk__lane_sleep sleep;
+    ilk_client *client;
+    const ilk__op *op;
+    sleep_marks *seen;
+    ilk__cause cause; /* why it ended the call */
+} call_sleep;
+
+/* The keeper wakes it at an interrupt or a stop. In an outage it is there. */
+static ilk_status park_call(ilk__lane_sleep *sleep, ilk__parker *parker,
+                            int64_t until)
+{
+    call_sleep *self = (call_sleep *)sleep;
+    ilk__shared *shared = self->client->shared;
+    ilk__sleeper sleeper = {.parker = parker};
+
+    if (atomic_load(&shared->outage.since))
+        (void)ilk__keeper_start(self->client->keeper, NULL);
+    enter_sleep(shared, &sleeper);
+    self->seen->wakes = atomic_load(&shared->wakes); /* no news for a call */
+    self->cause =
+        sleep_until(self->client, self->op, until, parker, self->seen);
+    leave_sleep(shared, &sleeper);
+    return self->cause == ILK__CAUSE_NEWS || self->cause == ILK__CAUSE_TIME
+               ? ILK_OK
+               : ILK_EINTR;
+}
+
+/* Returns the lane over which the command was sent. */
+static ilk__lane *send(ilk_client *client, ilk__op *op, sleep_marks *seen,
+                       ilk__input *input, ilk__reply **reply)
+{
+    call_sleep sleep = {
+        .sleep = {park_call}, .client = client, .op = op, .seen = seen};
+    ilk__lane_call call = {
+        .command = &op->command,
+        .deadline = op->deadline,
+        .patience = ilk__deadline(client->opts.reply_timeout_ms),
+        .pauses_until = op->pauses_until,
+        .sleep = op->pauses_until ? &sleep.sleep : NULL,
+    };
+
+    input->status = ilk__lanes_call(client->lanes, &call, op->err);
+    input->kind = input->status ? ILK__INPUT_NO_REPLY : ILK__INPUT_REPLY;
+    input->may_have_run = call.may_have_run;
+    input->reply = *reply = call.reply;
+    if (input->status == ILK_EINTR) {
+        op->resend = 1;
+        input->kind = ILK__INPUT_WAKE;
+        input->cause = sleep.cause;
+    }
+    return call.lane;
 }
 
 /* The operation's status, or why it ended like one of a closed client. */
@@ -171,6 +229,8 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
     ilk_error no_keeper = {0};
 
     ilk__error_clear(op->err);
+    if (!op->type->wake) /* an earlier stop does not end a request */
+        (void)ilk__shared_is_stopped_anew(shared, &seen.stop);
     for (;;) {
         ilk__act act;
 
@@ -187,7 +247,7 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
         if (act == ILK__ACT_DONE)
             return outcome(op, &no_keeper);
         if (act == ILK__ACT_SEND) {
-            lane = send(client, op, &input, &reply);
+            lane = send(client, op, &seen, &input, &reply);
         } else if (act == ILK__ACT_SEND_ONLY) {
             input.kind = ILK__INPUT_SENT;
             input.status = send_only(client, op);

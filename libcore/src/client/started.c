@@ -145,12 +145,29 @@ void ilk__loop_wake_all(ilk__loop *loop)
     }
 }
 
+/* Whether the server is away, so that a request that does not wait may end before it
+ * has a reply. */
+static int is_away(const ilk_op *op)
+{
+    return op->inflight.op.resend
+           || atomic_load(&op->client->shared->outage.since);
+}
+
 void ilk__loop_stop_waits(ilk__loop *loop)
 {
     for (ilk_op *next, *op = loop->running.first; op; op = next) {
+        int is_pausing;
+
         next = op->next;
-        if (op->request->parker && op->inflight.state == ILK__INFLIGHT_ASLEEP
-            && ilk__shared_is_stopped_anew(op->client->shared, &op->stop))
+        is_pausing = op->inflight.state == ILK__INFLIGHT_UNSENT
+                     && !op->request->parker && is_away(op);
+        if ((op->inflight.state != ILK__INFLIGHT_ASLEEP && !is_pausing)
+            || !ilk__shared_is_stopped_anew(op->client->shared, &op->stop))
+            continue;
+        if (is_pausing)
+            ilk__inflight_withhold(&loop->pipeline, &op->inflight,
+                                   ILK_ECANCELLED);
+        else
             ilk__inflight_wake(&loop->pipeline, &op->inflight,
                                ILK__CAUSE_STOPPED);
     }
@@ -176,14 +193,14 @@ static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
 {
     ilk_op *op = (ilk_op *)inflight;
 
-    if (!op->request->parker)
-        return 0;
     *cause = ILK__CAUSE_INTERRUPT;
     if (op->cancelled && inflight->op.resend)
         return 1; /* it would go on retransmitting */
     *cause = ILK__CAUSE_STOPPED;
     if (ilk__shared_is_stopped_anew(op->client->shared, &op->stop))
         return 1;
+    if (!op->request->parker)
+        return 0;
     bind(op, op->request->parker);
     *cause = ILK__CAUSE_NEWS;
     return ilk__parker_consume(op->bound);
@@ -191,12 +208,14 @@ static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
 
 /* A wait that was cancelled between two copies of a command ends with ILK_EINTR
  * and leaves its entry in the wait queue. Give that up, and return
- * ILK_ECANCELLED instead. */
+ * ILK_ECANCELLED instead. Another request has a reply, or may have been executed,
+ * unless its status is ILK_EINTR, too. */
 static void settle_cancelled(ilk_op *op)
 {
     ilk__request *request = op->request;
 
-    if (!op->cancelled || request->status == ILK_OK)
+    if (!op->cancelled || request->status == ILK_OK
+        || (!request->give_up && request->status != ILK_EINTR))
         return;
     if (request->status == ILK_EINTR && request->give_up)
         request->give_up(request);
@@ -301,6 +320,8 @@ static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__request_begin *begin,
     if (st)
         return st;
     begin(request);
+    if (!request->parker) /* an earlier stop does not end it */
+        (void)ilk__shared_is_stopped_anew(op->client->shared, &op->stop);
     if (!request->then && request->status) {
         ilk__timers_unreserve(&loop->timers);
         if (err)
@@ -352,14 +373,17 @@ ilk_status ilk__started_none(ilk_op **out, ilk_status status)
 
 /* ---- ending early ------------------------------------------------------- */
 
-/* Cancels only a request that waits. */
+/* A request that does not wait runs to its end, but ends its pauses. */
 static void cancel(ilk__loop *loop, ilk_op *op)
 {
-    if (!is_running(op) || !op->request->give_up)
+    if (!is_running(op))
         return;
     op->cancelled = 1;
-    op->request->give_up(op->request);
-    if (op->request->parker && op->inflight.op.resend)
+    if (op->request->give_up)
+        op->request->give_up(op->request);
+    else if (!is_away(op))
+        return;
+    if (op->inflight.op.resend)
         ilk__inflight_wake(&loop->pipeline, &op->inflight,
                            ILK__CAUSE_INTERRUPT);
     else

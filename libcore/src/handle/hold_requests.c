@@ -15,14 +15,16 @@ typedef struct release_request {
     int lost;
 } release_request;
 
-/* ILK_ECLOSED: a started release was dropped, perhaps before it was sent. The lease
- * has ended here, so the keeper releases by the token. */
+/* ILK_ECLOSED: a started release was dropped, perhaps before it was sent. That, or its
+ * early end in an outage: the lease has ended here, so the keeper releases by the
+ * token. */
 static void released(ilk__request *request, ilk_status status)
 {
     const release_request *self = (release_request *)request;
     ilk__shared *shared = request->client->shared;
 
-    if (status == ILK_ECLOSED && !self->hold->waiter.fixed_token) {
+    if ((status == ILK_ECLOSED || request->op->ended_early)
+        && !self->hold->waiter.fixed_token) {
         ilk__shared_lock(shared);
         if (!shared->closed)
             ilk__hold_give_back_token(self->hold);

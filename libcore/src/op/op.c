@@ -252,6 +252,13 @@ static ilk__act on_outage(ilk__op *op, ilk_status status, int is_sure)
     return ask_again_later(op, op->retried ? ILK_EUNKNOWN : status);
 }
 
+/* A request that does not wait leaves its pause. An earlier copy may have run. */
+static ilk__act end_early(ilk__op *op, ilk_status status)
+{
+    op->ended_early = 1;
+    return give_up(op, op->retried && !op->type->reads ? ILK_EUNKNOWN : status);
+}
+
 static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
 {
     const int is_first = input->may_have_run && !op->retried;
@@ -263,6 +270,8 @@ static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
         return give_up(op, ILK_EUNKNOWN);
     if (input->status == ILK_ENOQUORUM) /* of a gateway that is not reached */
         return on_outage(op, ILK_ENOQUORUM, 1);
+    if (input->status == ILK_ECANCELLED && !op->type->wake)
+        return end_early(op, ILK_ECANCELLED);
     if (!broke && input->status != ILK_ETIMEOUT)
         return give_up(op, input->status);
     /* An idle connection may have been closed: try a new one. */
@@ -382,10 +391,9 @@ static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
     return act;
 }
 
-static int ends_pause(const ilk__op *op, ilk__cause cause)
+static int ends_pause(ilk__cause cause)
 {
-    return op->type->wake
-           && (cause == ILK__CAUSE_INTERRUPT || cause == ILK__CAUSE_STOPPED);
+    return cause == ILK__CAUSE_INTERRUPT || cause == ILK__CAUSE_STOPPED;
 }
 
 /* A cancel comes as news, and ends a pause as a stop does. */
@@ -401,7 +409,7 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
         return give_up(op, ILK_ECLOSED);
     if (is_cancel(op, cause))
         cause = ILK__CAUSE_STOPPED;
-    if (op->resend && !ends_pause(op, cause)) {
+    if (op->resend && !ends_pause(cause)) {
         if (op->now < op->wake_at)
             return ILK__ACT_SLEEP;
         if (op->refused && op->now >= limit_of(op)) {
@@ -412,6 +420,9 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
         return send_copy(op);
     }
     op->resend = 0;
+    if (!op->type->wake)
+        return end_early(op, cause == ILK__CAUSE_STOPPED ? ILK_ECANCELLED
+                                                         : ILK_EINTR);
     op->contact_at = op->now;
     return op->type->wake(op, cause);
 }

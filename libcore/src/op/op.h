@@ -109,6 +109,8 @@ struct ilk__op {
                               at once */
     int64_t contact_at;    /* time of the last reply or wake-up */
     int resend;            /* asleep between two copies of a command */
+    int ended_early; /* a cancel, an interrupt or a stop ended a pause of this
+                              request, which does not wait */
     ilk_status refused;    /* by the reply after which it is sent again */
     int bad_reply;         /* out: the reply made no sense; the driver must end
                               the connection before it does anything else */

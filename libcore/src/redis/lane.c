@@ -138,7 +138,8 @@ static ilk_status come_up(ilk__lane *lane, ilk__lane_call *call, ilk_error *err)
     if (lane->state == ILK__LANE_UP)
         return ILK_OK;
     before = ilk__now_ms();
-    st = ilk__lane_come_up(lane, call->deadline, call->pauses_until, err);
+    st = ilk__lane_come_up(lane, call->deadline, call->pauses_until,
+                           call->sleep, err);
     call->patience += ilk__now_ms() - before;
     return st;
 }
@@ -243,12 +244,13 @@ void ilk__lane_read_overdue(ilk__lane *lane)
 }
 
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline,
-                             int64_t pauses_until, ilk_error *err)
+                             int64_t pauses_until, ilk__lane_sleep *sleep,
+                             ilk_error *err)
 {
     ilk_status st;
 
     pthread_mutex_lock(&lane->mutex);
-    st = ilk__lane_come_up(lane, deadline, pauses_until, err);
+    st = ilk__lane_come_up(lane, deadline, pauses_until, sleep, err);
     ilk__lane_unlock(lane);
     return st;
 }

@@ -21,6 +21,7 @@
 #ifndef ILK__LANE_H
 #define ILK__LANE_H
 
+#include "base/park.h"
 #include "command.h"
 #include "conn.h"
 #include "ensured.h"
@@ -32,6 +33,14 @@ enum { ILK__LANE_BATCHES = 64 };
 
 typedef struct ilk__lane ilk__lane;
 
+/* How a caller sleeps while the lane is down. */
+typedef struct ilk__lane_sleep ilk__lane_sleep;
+struct ilk__lane_sleep {
+    /* As ilk__park(), but ILK_EINTR only if the call is to end. */
+    ilk_status (*park)(ilk__lane_sleep *self, ilk__parker *parker,
+                       int64_t until);
+};
+
 /* The arguments and results of one call. */
 typedef struct ilk__lane_call {
     const ilk__command *command;
@@ -41,6 +50,7 @@ typedef struct ilk__lane_call {
     /* If the lane is down: it waits so long for the end of a pause between two
      * attempts to connect. 0: it makes one attempt, at once. */
     int64_t pauses_until;
+    ilk__lane_sleep *sleep; /* NULL: nothing ends its sleep early */
     /* Decremented when the reply comes, or when none can come any more, which may be
      * after the call; NULL: nothing is counted. */
     _Atomic uint32_t *group;
@@ -55,7 +65,8 @@ ilk__lane *ilk__lane_new(const ilk__target *target);
 /*
  * Send a command and wait for its reply. ILK_OK; ILK_ECONN (no connection, or
  * it broke); ILK_ETIMEOUT (deadline or patience has passed); ILK_EAUTH and
- * others from the login; ILK_ECLOSED; ILK_ENOMEM. Signals do not end it.
+ * others from the login; ILK_ECLOSED; ILK_ENOMEM; ILK_EINTR (call->sleep has ended
+ * it before the command was sent). Signals do not end it otherwise.
  */
 ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
                               ilk_error *err);
@@ -74,10 +85,11 @@ ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
 /* Decrement the count of a call; NULL is ignored. */
 void ilk__lane_answered(_Atomic uint32_t *group);
 
-/* Connect if the lane is down; until deadline at most. pauses_until as in
+/* Connect if the lane is down; until deadline at most. pauses_until and sleep as in
  * ilk__lane_call. */
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline,
-                             int64_t pauses_until, ilk_error *err);
+                             int64_t pauses_until, ilk__lane_sleep *sleep,
+                             ilk_error *err);
 
 /* 1 while there is a connection that works. Without the mutex: only a hint. */
 int ilk__lane_is_up(const ilk__lane *lane);

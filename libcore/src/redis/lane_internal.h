@@ -100,7 +100,8 @@ void ilk__lane_end_ensured(ilk__ensured *ended);
 
 /* lane_open.c: the life of the connection. */
 ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
-                             int64_t pauses_until, ilk_error *err);
+                             int64_t pauses_until, ilk__lane_sleep *sleep,
+                             ilk_error *err);
 void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state);
 void ilk__lane_close_if_unused(ilk__lane *lane);
 void ilk__lane_wake_newcomers(ilk__lane *lane);

@@ -140,32 +140,46 @@ void ilk__lane_adopt(ilk__lane *lane, ilk__conn *conn,
 }
 
 /* Sleep until the lane's state may have changed, at most until `until`. Called
- * and returns with the mutex held. */
-static void await_change(ilk__lane *lane, int64_t until)
+ * and returns with the mutex held. ILK_EINTR: the call is to end. */
+static ilk_status await_change(ilk__lane *lane, int64_t until,
+                               ilk__lane_sleep *sleep)
 {
     ilk__newcomer self = {.next = lane->newcomers};
     ilk__newcomer **link;
+    ilk_status st = ILK_OK;
 
     if (ilk__parker_init(&self.parker, NULL)) { /* no descriptor is left */
         ilk__lane_unlock(lane);
         poll(NULL, 0, ilk__poll_timeout(ilk__sooner(until, ilk__deadline(1))));
         pthread_mutex_lock(&lane->mutex);
-        return;
+        return ILK_OK;
     }
     lane->newcomers = &self;
     ilk__lane_unlock(lane);
-    ilk__park(&self.parker, until);
+    if (sleep)
+        st = sleep->park(sleep, &self.parker, until);
+    else
+        ilk__park(&self.parker, until);
     pthread_mutex_lock(&lane->mutex);
     for (link = &lane->newcomers; *link != &self;)
         link = &(*link)->next;
     *link = self.next;
     ilk__parker_destroy(&self.parker);
+    return st == ILK_EINTR ? ILK_EINTR : ILK_OK;
 }
 
 static ilk_status fail_in_time(const ilk__lane *lane, ilk_error *err)
 {
     return ilk__fail(err, ILK_ECONN, "no connection in time%s%s",
                      lane->failure.msg[0] ? ": " : "", lane->failure.msg);
+}
+
+/* The text says why the call waited. */
+static ilk_status end_early(const ilk__lane *lane, ilk_error *err)
+{
+    if (err)
+        *err = lane->failure;
+    return ILK_EINTR;
 }
 
 /* Another thread's attempt has failed. */
@@ -186,13 +200,14 @@ static int64_t pause_end(const ilk__lane *lane, int64_t came, int64_t limit)
 
 /* Bring the lane up. Called and returns with the mutex held. */
 ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
-                             int64_t pauses_until, ilk_error *err)
+                             int64_t pauses_until, ilk__lane_sleep *sleep,
+                             ilk_error *err)
 {
     const unsigned failures = lane->failures;
     const int64_t came = ilk__now_ms();
 
     for (;;) {
-        int64_t now, pause;
+        int64_t now, pause, until;
 
         if (lane->state == ILK__LANE_SHUT)
             return ilk__fail(err, ILK_ECLOSED, "the client is closed");
@@ -216,8 +231,10 @@ ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
         }
         if (is_down(lane) && now >= pauses_until)
             return fail_in_time(lane, err);
-        await_change(lane, is_down(lane) ? ilk__sooner(
-                               ilk__sooner(deadline, pauses_until), pause)
-                                         : deadline);
+        until = is_down(lane)
+                    ? ilk__sooner(ilk__sooner(deadline, pauses_until), pause)
+                    : deadline;
+        if (await_change(lane, until, sleep))
+            return end_early(lane, err);
     }
 }

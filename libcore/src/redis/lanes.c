@@ -243,7 +243,8 @@ static ilk_status settle_others(ilk__lanes *lanes, size_t at,
     while (st == ILK_OK && (other = find_unsettled(lanes, at))) {
         const int64_t before = ilk__now_ms();
 
-        st = ilk__lane_connect(other, call->deadline, call->pauses_until, err);
+        st = ilk__lane_connect(other, call->deadline, call->pauses_until,
+                               call->sleep, err);
         call->patience += ilk__now_ms() - before;
     }
     return st;
@@ -296,7 +297,7 @@ ilk_status ilk__lanes_send_only(ilk__lanes *lanes, const ilk__command *command,
 ilk_status ilk__lanes_connect(ilk__lanes *lanes, int64_t deadline,
                               ilk_error *err)
 {
-    return ilk__lane_connect(lanes->all[0], deadline, 0, err);
+    return ilk__lane_connect(lanes->all[0], deadline, 0, NULL, err);
 }
 
 void ilk__lanes_leave_old(ilk__lanes *lanes)

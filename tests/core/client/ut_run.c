@@ -185,14 +185,41 @@ static ilk_status run(const ilk__op_type *type, int64_t timeout_ms)
  * the keeper wakes all sleepers. */
 enum { SLEEPS_OF_AN_INTERRUPT = 2 };
 
-TEST(an_interrupt_shortens_one_pause_of_a_request)
+TEST(an_interrupt_in_a_pause_ends_a_request)
 {
-    seen.interrupt = 1;
+    seen.interrupt = 2;
 
-    assert_int_equal(run(&request, 600), ILK_ECONN);
+    assert_int_equal(run(&request, -1), ILK_EINTR);
 
-    assert_in_range(seen.short_cuts, 0, SLEEPS_OF_AN_INTERRUPT);
-    assert_true(seen.sleeps > seen.short_cuts);
+    assert_int_equal(seen.sleeps, 2);
+}
+
+TEST(a_stop_in_a_pause_ends_a_request)
+{
+    seen.stop = 2;
+
+    assert_int_equal(run(&request, -1), ILK_ECANCELLED);
+
+    assert_int_equal(seen.sleeps, 2);
+}
+
+/* The program's function, which says at its third call that the request is to end. */
+static int asked(void *user)
+{
+    return ++*(int *)user == 3;
+}
+
+TEST(a_program_is_asked_whether_a_tick_ends_a_request)
+{
+    int times = 0;
+
+    client->opts.flags |= ILK_CLIENT_TICK;
+    client->opts.interrupted = asked;
+    client->opts.user = &times;
+
+    assert_int_equal(run(&request, -1), ILK_EINTR);
+
+    assert_int_equal(times, 3);
 }
 
 TEST(an_interrupt_in_a_pause_ends_a_wait)

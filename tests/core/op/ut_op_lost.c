@@ -369,7 +369,7 @@ TEST(news_do_not_shorten_the_pause)
     assert_int_equal(op_case_seen.asked, 1);
 }
 
-TEST(a_signal_in_the_pause_ends_those_who_want_it)
+static void a_signal_in_the_pause_ends_it(void **state)
 {
     fall_asleep(&op_case_careful);
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
@@ -378,7 +378,26 @@ TEST(a_signal_in_the_pause_ends_those_who_want_it)
     ilk__op_free(&sent_op);
 
     fall_asleep(&op_case_change);
-    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_EINTR);
+    assert_true(sent_op.ended_early);
+    ilk__op_free(&sent_op);
+
+    fall_asleep(&op_case_change);
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_STOPPED), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_ECANCELLED);
+}
+
+TEST(a_signal_hides_no_copy_that_may_have_run)
+{
+    fall_asleep(&op_case_change);
+    local_ms = sent_op.wake_at;
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_SLEEP);
+
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+
+    assert_int_equal(sent_op.status, ILK_EUNKNOWN);
 }
 
 TEST(closing_in_the_pause_ends_it)

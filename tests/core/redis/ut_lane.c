@@ -294,8 +294,8 @@ TEST(a_command_that_is_not_sent_yet_may_be_executed)
     asker one = {.words = "INCR key", .timeout_ms = 100};
 
     serve(says);
-    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL),
-                     ILK_OK);
+    assert_int_equal(
+        ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL, NULL), ILK_OK);
     for (int i = 0; i < ILK__LANE_BATCHES; i++)
         assert_int_equal(tell("PING"), ILK_OK);
 
@@ -311,8 +311,8 @@ TEST(no_answer_belongs_to_a_command_that_is_not_sent_yet)
     char answers[ILK__LANE_BATCHES * 7 + 32] = "";
 
     serve(says);
-    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL),
-                     ILK_OK);
+    assert_int_equal(
+        ilk__lane_connect(lane, ilk__deadline(5000), 0, NULL, NULL), ILK_OK);
     for (int i = 0; i < ILK__LANE_BATCHES; i++) {
         assert_int_equal(tell("PING"), ILK_OK);
         strcat(answers, "+PONG\r\n");
@@ -385,8 +385,9 @@ TEST(a_call_makes_an_attempt_of_its_own_in_a_long_pause)
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     lane_case_open(text);
     for (int i = 0; i < 8; i++) /* the pause grows to 10 s */
-        assert_int_equal(ilk__lane_connect(lane, ilk__deadline(10), 0, NULL),
-                         ILK_ETIMEOUT);
+        assert_int_equal(
+            ilk__lane_connect(lane, ilk__deadline(10), 0, NULL, NULL),
+            ILK_ETIMEOUT);
     forget_attempts();
     assert_int_equal(peer_serve(&far_end, says), 0);
 
