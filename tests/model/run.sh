@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check twenty protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check twenty-one protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a signal to all (signal_all.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
@@ -8,8 +8,9 @@
 # (quorum_*.pml), a register over them (quorum_register.pml), and which
 # of them keep registers (quorum_acceptors.pml, quorum_adoption.pml), transactions on a store
 # (store.pml) and over several servers (two_phase.pml), a value on several servers
-# (replicated_value.pml), a lock that other libraries poll for (pollers.pml), and the
-# order of commands over several connections (lanes.pml): what must hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
+# (replicated_value.pml), a lock that other libraries poll for (pollers.pml), the
+# order of commands over several connections (lanes.pml), and the copies of one command
+# (copies.pml): what must hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
 
@@ -570,6 +571,18 @@ breaks "control: a broken lane is marked after its commands have ended" lanes \
     safety "-DBROKEN_MARK" "superseded"
 breaks "control: broken lanes are looked for before the name's lane is" lanes \
     safety "-DBROKEN_LOOK" "superseded"
+
+holds "1 command, 6 connections, 4 faults: once, and no lie" copies safety ""
+breaks "control: copies without a bound" copies safety \
+    "-DBROKEN_UNBOUNDED" "effects<=1"
+breaks "control: an old connection stays open" copies safety \
+    "-DBROKEN_LEFT_OPEN" "effects<=1"
+breaks "control: no connection, after a copy that may have run" copies safety \
+    "-DBROKEN_ECONN" "answer!="
+breaks "control: a refusal of the last copy is believed" copies safety \
+    "-DBROKEN_REFUSAL" "effects==0"
+breaks "limit: a copy lies too long in the last connection" copies safety \
+    "-DSLACK=40" "effects<=1"
 
 if [ "${1:-}" = --deep ]; then
     memory=6000
