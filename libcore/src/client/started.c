@@ -208,14 +208,15 @@ static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
 
 /* A wait that was cancelled between two copies of a command ends with ILK_EINTR
  * and leaves its entry in the wait queue. Give that up, and return
- * ILK_ECANCELLED instead. Another request has a reply, or may have been executed,
- * unless its status is ILK_EINTR, too. */
+ * ILK_ECANCELLED instead. Another request keeps its status, which may say that it has
+ * a reply or may have been executed, unless it was ended like this or dropped. */
 static void settle_cancelled(ilk_op *op)
 {
     ilk__request *request = op->request;
 
     if (!op->cancelled || request->status == ILK_OK
-        || (!request->give_up && request->status != ILK_EINTR))
+        || (!request->give_up && request->status != ILK_EINTR
+            && request->status != ILK_ECLOSED))
         return;
     if (request->status == ILK_EINTR && request->give_up)
         request->give_up(request);

@@ -286,6 +286,15 @@ static int is_passing(ilk_status status)
     return status == ILK_ESERVERBUSY || status == ILK_ESERVERLOADING;
 }
 
+/* The refusal is of the last copy. Another one, which got no reply, may have run. */
+static ilk_status refusal(const ilk__op *op, ilk_status status)
+{
+    const int is_in_doubt =
+        op->retried && !op->type->reads && !op->type->failed;
+
+    return is_in_doubt ? ILK_EUNKNOWN : status;
+}
+
 /* The server is there but cannot serve. At the limit no copy is sent: no
  * reply could come in time. */
 static ilk__act on_refusal(ilk__op *op, ilk_status status)
@@ -297,7 +306,7 @@ static ilk__act on_refusal(ilk__op *op, ilk_status status)
     } else {
         if (!op->away_since)
             op->away_since = op->now;
-        act = ask_again_later(op, status);
+        act = ask_again_later(op, refusal(op, status));
     }
     op->refused = status;
     return act;
@@ -415,7 +424,7 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
         if (op->refused && op->now >= limit_of(op)) {
             if (op->refused == ILK_ENOQUORUM)
                 ilk__outage_tell(op->err, op->away_since, op->now);
-            return give_up(op, op->refused);
+            return give_up(op, refusal(op, op->refused));
         }
         return send_copy(op);
     }

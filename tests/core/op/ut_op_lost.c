@@ -369,7 +369,7 @@ TEST(news_do_not_shorten_the_pause)
     assert_int_equal(op_case_seen.asked, 1);
 }
 
-static void a_signal_in_the_pause_ends_it(void **state)
+TEST(a_signal_in_the_pause_ends_it)
 {
     fall_asleep(&op_case_careful);
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
@@ -398,6 +398,28 @@ TEST(a_signal_hides_no_copy_that_may_have_run)
     assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
 
     assert_int_equal(sent_op.status, ILK_EUNKNOWN);
+}
+
+/* The second copy is refused, but the first one may have run. */
+TEST(a_refusal_hides_no_copy_that_may_have_run)
+{
+    static const char *const refusals[] = {"-BUSY a script\r\n",
+                                           "-NOQUORUM too few\r\n"};
+
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        send_op(&op_case_change, 5000);
+        sent_op.persist_ms = ILK__FOREVER;
+        assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
+        assert_int_equal(op_answer(&sent_op, "%s", refusals[i]),
+                         ILK__ACT_SLEEP);
+        local_ms = sent_op.deadline;
+
+        assert_int_equal(op_wake(&sent_op, ILK__CAUSE_TIME), ILK__ACT_DONE);
+
+        assert_int_equal(sent_op.status, ILK_EUNKNOWN);
+        ilk__op_free(&sent_op);
+    }
+    send_op(&op_case_change, 5000); /* the teardown frees it */
 }
 
 TEST(closing_in_the_pause_ends_it)
