@@ -125,8 +125,8 @@ class ZooKeeperPlace(StorePlace):
     errors = NO_MAJORITY
 
     def open_url(self, query: str) -> str:
-        """Leases of a minute need a longer session than the default. With a shorter one
-        the renewals of all holds never let a client be still before the outage."""
+        """Leases of a minute, and three servers that start on a busy machine, need a
+        longer session than the default."""
         return super().open_url(f"{query}&{ZooKeeper.table_query}")
 
     def fail_over(self) -> Callable[[], None]:
