@@ -5,8 +5,9 @@
 
 It reads comments, docstrings and pages. A statement must not begin with a clause
 (`Who waits ...`, `What is held ...`), and a thing in the code does not `tell`,
-`hear` or get `asked`. Code, names and headings are exempt, and so are the phrases
-in tools/check_words.txt, each with its reason.
+`hear` or get `asked`. The name of a test is a sentence, too. Code, other names and
+headings are exempt, and so are the phrases in tools/check_words.txt, each with its
+reason.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ LEFT_OUT = ("tests/core/wait/*", "tests/lying/*", "tests/outages/*")
 
 CLAUSE = re.compile(r"[\s\"'(*_]*((?:Who|What)(?:ever)?)\b")
 WORDS = re.compile(r"\b([Tt]ells?|[Tt]old|[Hh]ear[sd]?|[Aa]sked)\b")
+# Tests in C and in Python.
+TEST = re.compile(
+    r"^(?:TEST\(|TEST_WITH\(\s*\w+,\s*\w+,)\s*(\w+)|^ *(?:async )?def test_(\w+)", re.M
+)
 # A sentence ends before white space and a capital.
 END = re.compile(r"(?<=[.?!])[\"')*]*\s+(?=[\"'(*]*[A-Z])")
 # Names in prose: `code`, f(), snake_case, a.member, a->member, a link's target.
@@ -171,6 +176,14 @@ def faults(sentence: str) -> Iterator[str]:
         yield f'"{match[0]}": say what is sent, returned or read'
 
 
+def names(path: str, text: str) -> Iterator[Text]:
+    """The tests of a file, with spaces between their words."""
+    if path.startswith("tests/"):
+        for match in TEST.finditer(text):
+            name = match[1] or match[2]
+            yield text.count("\n", 0, match.start()) + 1, name.replace("_", " ")
+
+
 def matches(path: str, globs: tuple[str, ...]) -> bool:
     return any(fnmatchcase(path, glob) for glob in globs)
 
@@ -205,6 +218,9 @@ def found_in(root: Path, path: str) -> Iterator[tuple[int, str, str]]:
             for number, sentence in sentences(paragraph):
                 for fault in faults(sentence):
                     yield number, fault, sentence
+    for number, name in names(path, (root / path).read_text(encoding="utf-8")):
+        for fault in faults(name.capitalize()):
+            yield number, fault, name
 
 
 def main() -> int:

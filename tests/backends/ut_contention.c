@@ -751,7 +751,7 @@ TEST(observers_are_woken)
     assert_null(named);
 }
 
-TEST(what_is_not_kept_is_refused)
+TEST(kinds_that_are_not_kept_are_refused)
 {
     call a, b, c, d;
 

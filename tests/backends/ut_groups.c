@@ -544,7 +544,7 @@ TEST(a_group_in_use_is_not_forgotten)
 
 /* ---- faults -------------------------------------------------------------- */
 
-TEST(what_makes_no_sense_is_refused)
+TEST(senseless_requests_are_refused)
 {
     call c;
 

@@ -280,7 +280,7 @@ TEST(a_name_in_use_is_not_forgotten)
     assert_int_equal(1, forgotten);
 }
 
-TEST(what_makes_no_sense_is_refused)
+TEST(senseless_requests_are_refused)
 {
     call c;
 

@@ -118,7 +118,7 @@ def test_without_a_kind_several_that_are_held_are_refused(shell, name):
 
 
 @pytest.mark.parametrize("kind", ["semaphore", "election", "barrier"])
-def test_what_nobody_holds_is_1(shell, name, kind):
+def test_a_free_name_is_1(shell, name, kind):
     done = shell.run("break", name, "--kind", kind, "--json")
 
     assert done.returncode == 1
@@ -229,7 +229,9 @@ class Meddler:
 
 
 @pytest.mark.parametrize("words", [(), ("--kind", "lock"), ("--foreign",)])
-def test_what_comes_after_the_look_is_left_alone(shell, server, name, tmp_path, words):
+def test_a_holder_that_comes_after_the_look_is_left_alone(
+    shell, server, name, tmp_path, words
+):
     shell.hold(name)
     token = server.call("GET", name)
     others = Meddler(tmp_path, server, token, lambda: server.call("SET", name, "999"))

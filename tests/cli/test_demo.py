@@ -50,7 +50,7 @@ def test_unreported_sale_is_found_in_the_stock(locked):
     assert locked[1]["found_in_store"] == 1
 
 
-def test_frozen_one_is_told_and_refused(locked):
+def test_a_frozen_holder_learns_its_loss_and_is_refused(locked):
     (frozen,) = [f for f in locked[1]["faults"] if f["signal"] == "SIGSTOP"]
 
     assert frozen["frozen_ms"] >= 500
@@ -165,7 +165,7 @@ def test_killed_demo_takes_a_frozen_seller_with_it(shell):
     wait_until(lambda: not is_alive(frozen[0]), "the seller's end", 5.0)
 
 
-def test_server_that_goes_away_is_told(own_shell, own_server):
+def test_a_server_that_goes_away_is_reported(own_shell, own_server):
     running = own_shell.start("demo", "--items", "100000")
     running.stdout.readline()
     wait_until(lambda: len(children(running.pid)) == 8)

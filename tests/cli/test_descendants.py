@@ -256,7 +256,7 @@ def pid_of(command):
     os.geteuid() != 0 or not shutil.which("perl"),
     reason="needs root and perl for a process that its starter may not signal",
 )
-def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
+def test_a_process_that_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
     server, directory = for_nobody
     words = ("--ttl", "1500ms", "--kill-after", "100ms", "--", *becomes_root(directory))
     holder = start_as_nobody(for_nobody, "lock", name, *words)

@@ -50,7 +50,9 @@ def test_the_next_leads_when_the_leader_is_killed(shell, name):
     assert term_of(next_one) > first
 
 
-def test_who_lost_it_starts_the_command_again_at_its_next_election(shell, server, name):
+def test_a_deposed_leader_starts_the_command_again_at_its_next_election(
+    shell, server, name
+):
     leader = shell.start("elect", name, "--ttl", "1500ms", *LEAD)
     first = term_of(leader)
 

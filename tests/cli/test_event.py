@@ -8,7 +8,7 @@ import pytest
 from shell import wait_until
 
 
-def test_who_comes_late_goes_on_at_once(shell, name):
+def test_a_late_waiter_goes_on_at_once(shell, name):
     assert shell.run("event", "show", name).returncode == 1
     assert shell.run("event", "set", name, "data").returncode == 0
     done = shell.run("event", "wait", name, "--timeout", "0")
@@ -28,7 +28,7 @@ def test_a_set_wakes_who_waits(shell, server, name):
     assert waiter.returncode == 0
 
 
-def test_json_tells_the_state(shell, name):
+def test_json_has_the_state(shell, name):
     done = shell.run("event", "set", name, "x", "--json")
     found = json.loads(done.stdout)
     shown = json.loads(shell.run("inspect", name, "--kind", "event", "--json").stdout)

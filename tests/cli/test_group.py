@@ -156,7 +156,7 @@ def test_ls_and_inspect_have_groups(shell, name):
         ("group", "watch", "x", "--timeout", "no"),
     ],
 )
-def test_what_makes_no_sense_is_a_usage_error(shell, words):
+def test_senseless_arguments_are_a_usage_error(shell, words):
     done = shell.run(*words)
 
     assert done.returncode == 64

@@ -295,7 +295,7 @@ def test_ctrl_c_while_waiting_ends_by_sigint(shell, server, name):
 
 
 @pytest.mark.parametrize("which", ["INT", "QUIT", "TERM", "HUP", "USR1", "KILL"])
-def test_what_ends_the_command_shows_in_the_status(shell, name, which, tmp_path):
+def test_the_end_of_the_command_shows_in_the_status(shell, name, which, tmp_path):
     done = shell.run("lock", name, "--", "sh", "-c", f"kill -{which} $$", cwd=tmp_path)
 
     assert done.returncode == status_after(which)

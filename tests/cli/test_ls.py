@@ -240,7 +240,7 @@ def test_they_have_no_state_to_inspect(shell, kind):
     assert f"a {kind} has no state of its own" in done.stderr.decode()
 
 
-def test_who_holds_and_how_many_in_one_row(shell, server, name):
+def test_holders_and_their_number_are_in_one_row(shell, server, name):
     for _ in range(2):
         shell.hold(name, "--shared")
     shell.run("queue", "push", f"{name}.q", "data")

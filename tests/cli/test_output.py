@@ -29,7 +29,7 @@ def test_inspect_of_a_free_name(shell, name):
     assert found["schema"] == 1
 
 
-def test_inspect_tells_holder_and_line(shell, server, name):
+def test_inspect_prints_holder_and_wait_queue(shell, server, name):
     holder = shell.hold(name)
     first = shell.wait_in_line(name)
     second = shell.wait_in_line(name)
@@ -356,7 +356,7 @@ def embedded(shell, tmp_path):
     shell.run("server", "stop", "--url", url)
 
 
-def test_server_status_tells_whether_it_runs(shell, embedded, name):
+def test_server_status_prints_whether_it_runs(shell, embedded, name):
     before = shell.run("server", "status", "--url", embedded, "--json")
     holder = shell.hold(name, "--url", embedded)
     during = shell.run("server", "status", "--url", embedded, "--json")

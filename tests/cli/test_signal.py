@@ -65,7 +65,7 @@ def test_any_and_all_of_several(shell, server, name):
     assert [(each["name"], each["data"]) for each in found] == [(one, "y"), (two, "x")]
 
 
-def test_a_pattern_hears_all_that_fit(shell, server, name):
+def test_a_pattern_receives_all_that_match(shell, server, name):
     listening = shell.start("wait", "--pattern", f"{name}.*", "--json")
     wait_until(
         lambda: shell.run("signal", f"{name}.here", "p").returncode == 0, "to be heard"

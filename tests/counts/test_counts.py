@@ -145,7 +145,7 @@ def works(call, server):
     }
 
 
-def test_what_scripts_cost_a_server(server, call, tell):
+def test_the_cost_of_scripts_on_a_server(server, call, tell):
     compare = server.redis.script_load(COMPARE_AND_DELETE)
 
     def plain_pair(pipeline, number):
@@ -179,7 +179,7 @@ def program(tmp_path_factory):
     return str(built)
 
 
-def test_what_a_pair_costs_a_client(server, program, tmp_path, tell):
+def test_the_cost_of_a_pair_in_a_client(server, program, tmp_path, tell):
     url = f"unix://{server.path}"
     some, more = (
         count_program(tmp_path, [program, url, str(pairs)])

@@ -52,7 +52,7 @@ def test_each_exception_is_listed_once():
     assert sorted(row["name"] for row in ROWS) == sorted(kinds)
 
 
-def test_the_page_tells_the_classes_apart_as_the_package_does():
+def test_the_page_names_the_classes_as_the_package_does():
     kinds = errors.BY_CODE.values()
     of_server = {k.__name__ for k in kinds if issubclass(k, errors.ServerError)}
 

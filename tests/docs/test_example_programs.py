@@ -43,7 +43,7 @@ def test_semaphore_lets_two_in_and_the_third_later(stage, server, a, b):
 
 
 @each_pair("election")
-def test_election_has_one_leader_and_tells_observers(stage, server, a, b):
+def test_election_has_one_leader_and_wakes_observers(stage, server, a, b):
     observers = [stage.start(one, "election") for one in (a, b)]
     first = stage.start(a, "election", "here:80")
     term = int(first.line().removeprefix("term "))

@@ -30,7 +30,7 @@ def listening(server, *channels):
 
 
 @each_pair("broadcast")
-def test_broadcast_is_heard_by_all_who_wait(stage, server, a, b):
+def test_broadcast_reaches_all_waiters(stage, server, a, b):
     waiters = [stage.start(one, "recipes/broadcast", "wait", "news") for one in (a, b)]
     wait_until(lambda: listening(server, "news") == 2, programs.PATIENCE)
 
@@ -42,7 +42,7 @@ def test_broadcast_is_heard_by_all_who_wait(stage, server, a, b):
 
 
 @each_pair("unicast")
-def test_unicast_is_heard_by_one_who_waits(stage, server, a, b):
+def test_unicast_reaches_one_waiter(stage, server, a, b):
     anna = stage.start(a, "recipes/unicast", "wait", "work", "anna")
     ben = stage.start(b, "recipes/unicast", "wait", "work", "ben")
     wait_until(lambda: listening(server, "workanna", "workben") == 2, 20)

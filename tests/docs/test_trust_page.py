@@ -354,7 +354,7 @@ def test_an_empty_server_has_a_second_holder_with_a_greater_fence(user, client, 
 
 
 @row("configure the server")
-def test_who_configures_the_server_stops_writes(user, client):
+def test_an_administrator_of_the_server_stops_writes(user, client):
     assert user.call("CONFIG", "SET", "maxmemory", "1") == "OK"
     with pytest.raises(interlock.Error) as caught:
         client.lock(NAME).acquire(timeout=0)

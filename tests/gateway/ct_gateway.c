@@ -294,7 +294,7 @@ TEST(a_close_with_work_under_way_ends)
 
 static ilk__backend modest;
 
-TEST(what_is_not_offered_is_refused_when_it_is_opened)
+TEST(a_kind_that_is_not_offered_is_refused_when_it_is_opened)
 {
     ilk_client *client = open_client("modest://");
     ilk_error err = {0};

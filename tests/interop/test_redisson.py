@@ -72,7 +72,7 @@ def test_each_excludes_the_other(client, peer, name):
     assert lock.release()
 
 
-def test_what_we_write_is_what_redisson_writes(client, peer, name, server):
+def test_our_keys_are_those_of_redisson(client, peer, name, server):
     lock = ours(client, name)
     assert lock.acquire(timeout=0)
     own = server.hgetall(name)

@@ -209,7 +209,7 @@ def test_it_stops_when_its_server_is_gone(coordinator, own_server):
     assert not one.is_started
 
 
-def test_who_cannot_leave_without_the_server_leaves_later(coordinator, own_server):
+def test_a_member_cut_off_from_the_server_leaves_later(coordinator, own_server):
     from tooz import ToozError
     from tooz.coordination import MemberNotJoined, get_coordinator
 
@@ -227,7 +227,7 @@ def test_who_cannot_leave_without_the_server_leaves_later(coordinator, own_serve
     one.stop()
 
 
-def test_a_child_is_told_to_start_its_own(coordinator, name):
+def test_a_child_must_start_its_own(coordinator, name):
     from tooz import ToozError
 
     one = coordinator()

@@ -25,7 +25,7 @@ describe("a client", function()
     client:close()
   end)
 
-  it("answers a ping and tells its URL and its id", function()
+  it("answers a ping and has its URL and its id", function()
     assert.is_true(client:ping())
     assert.is_true(client:ping(1000))
 

@@ -6,7 +6,7 @@ local support = require "support"
 describe("notifications", function()
   local _, client = support.served()
 
-  it("has a descriptor and nothing to tell at first", function()
+  it("has a descriptor and no notification at first", function()
     local notifications = assert(client:notifications())
 
     assert.is_true(notifications.fd >= 0)

@@ -299,7 +299,7 @@ describe("an operation", function()
     assert.equal("a", batch[1].data)
   end)
 
-  it("gives back what nobody asked for", function()
+  it("gives back a grant that nobody reads", function()
     local queue = client:queue(name)
     queue:push("a")
     local op = assert(queue:reserve_start(0))

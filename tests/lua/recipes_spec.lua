@@ -98,7 +98,7 @@ describe("recipes", function()
     assert.is_false(r:master())
   end)
 
-  it("waits for a signal and counts who heard it", function()
+  it("waits for a signal and counts its receivers", function()
     assert.equal(0, r:signal_broadcast("nobody", "x"))
     local began = support.now_ms()
     assert.is_false(r:wait("nobody", 50))

@@ -46,7 +46,7 @@ describe("a signal", function()
     assert.equal("both", (second:wait(2000)))
   end)
 
-  it("of a pattern tells its name", function()
+  it("of a pattern has its name", function()
     local listener = assert(client:signal(name .. ".*", { pattern = true }))
     listener:listen()
 

@@ -176,7 +176,7 @@ async def test_a_wait_for_notifications_that_ends_leaves_nothing(url):
 
 
 @on_every_loop
-async def test_a_task_that_is_woken_in_vain_waits_no_longer_than_asked(url):
+async def test_a_task_that_is_woken_in_vain_waits_no_longer_than_its_timeout(url):
     async def wake():
         while True:
             await anyio.sleep(0.05)

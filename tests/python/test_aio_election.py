@@ -132,7 +132,7 @@ async def test_proclaim_and_renew_by_hand(url, server, name):
 
 
 @on_both_kinds
-async def test_inspect_tells_who_leads_and_who_waits(url, name):
+async def test_inspect_has_the_leader_and_the_waiters(url, name):
     async with aio.connect(url, label="standby-1") as client:
         one = client.election(name, value=b"v")
         await one.campaign()
@@ -265,7 +265,7 @@ async def test_a_leader_that_is_deposed_stops_what_it_does(url, server, name):
 
 
 @on_both_kinds
-async def test_a_deposed_leader_is_told_at_the_end_of_its_block(url, server, name):
+async def test_a_deposed_leader_learns_it_at_the_end_of_its_block(url, server, name):
     async with aio.connect(url) as client:
         with pytest.raises(interlock.LostError, match="leadership of"):
             async with client.election(name):
@@ -323,7 +323,7 @@ async def test_all_goes_on_when_the_server_is_killed_and_restarted(own_server, n
 
 
 @on_both_kinds
-async def test_what_makes_no_sense_is_refused(url, server, name):
+async def test_senseless_arguments_are_refused(url, server, name):
     async with aio.connect(url) as client:
         for options in ({"ttl": 0}, {"value": bytes(65537)}, {"identity": ""}):
             with pytest.raises(interlock.InvalidError):

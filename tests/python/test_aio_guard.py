@@ -78,7 +78,7 @@ async def test_a_thousand_tasks_write_at_once(url, name):
 
 
 @on_both_kinds
-async def test_what_makes_no_sense_is_refused(url, server, name):
+async def test_senseless_arguments_are_refused(url, server, name):
     client = await aio.connect(url)
     for fence in (-1, 2**53):
         with pytest.raises(interlock.InvalidError):

@@ -26,7 +26,7 @@ async def test_ls_finds_names_by_a_pattern(url, name):
 
 
 @on_both_kinds
-async def test_ls_tells_kinds_apart(url, name):
+async def test_ls_has_the_kinds(url, name):
     async with aio.connect(url) as client:
         await client.semaphore(name, 2).acquire()
         await client.election(name).campaign()
@@ -51,7 +51,7 @@ async def test_a_walk_of_many_pages_may_be_cancelled(url, name):
 
 
 @on_both_kinds
-async def test_what_is_no_lock_is_a_wrong_type(url, server, name):
+async def test_a_key_that_is_no_lock_is_a_wrong_type(url, server, name):
     server.call("RPUSH", name, "x")
     async with aio.connect(url) as client:
         with pytest.raises(interlock.WrongTypeError):

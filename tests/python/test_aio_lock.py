@@ -34,7 +34,7 @@ async def test_a_lock_is_taken_and_given_up(url, name):
 
 
 @on_every_loop
-async def test_who_tries_or_waits_in_vain_is_told(url, name):
+async def test_a_try_or_wait_in_vain_raises(url, name):
     async with aio.connect(url) as client, client.lock(name):
         second = client.lock(name, wait=0.05)
         assert not await second.acquire(0)
@@ -196,7 +196,7 @@ async def test_a_release_need_not_be_confirmed(url, name):
 
 
 @on_every_loop
-async def test_a_loss_is_told_late_when_it_was_not_confirmed(url, name):
+async def test_a_loss_is_raised_late_when_it_was_not_confirmed(url, name):
     async with aio.connect(url) as client:
         lock = client.lock(name, renew=False)
         assert await lock.acquire()
@@ -209,7 +209,7 @@ async def test_a_loss_is_told_late_when_it_was_not_confirmed(url, name):
 
 
 @on_every_loop
-async def test_what_was_not_confirmed_is_freed_with_its_lock(url, name, monkeypatch):
+async def test_an_unconfirmed_release_is_freed_with_its_lock(url, name, monkeypatch):
     freed = []
 
     class Counting:
@@ -380,7 +380,9 @@ async def test_a_loss_cancels_the_body_and_raises(url, name):
 
 
 @on_every_loop
-async def test_a_body_that_ends_before_it_hears_of_the_loss_raises_too(url, name):
+async def test_a_body_that_ends_before_the_notification_of_the_loss_raises_too(
+    url, name
+):
     async with aio.connect(url) as client:
         with pytest.raises(interlock.LostError, match="lost inside"):
             async with client.lock(name, ttl=10):
@@ -389,7 +391,7 @@ async def test_a_body_that_ends_before_it_hears_of_the_loss_raises_too(url, name
 
 
 @on_every_loop
-async def test_what_the_body_raises_is_not_hidden_by_a_loss(url, name, caplog):
+async def test_an_error_of_the_body_is_not_hidden_by_a_loss(url, name, caplog):
     async with aio.connect(url) as client:
         with pytest.raises(KeyError):
             async with client.lock(name):

@@ -14,7 +14,7 @@ from support import patience
 
 
 @on_both_kinds
-async def test_observers_hear_each_change(url, name):
+async def test_observers_receive_each_change(url, name):
     seen = []
 
     async def listen(client):
@@ -44,7 +44,7 @@ async def test_observers_hear_each_change(url, name):
 
 
 @on_both_kinds
-async def test_observers_that_ask_hear_of_vacancies(url, name):
+async def test_observers_that_want_them_receive_vacancies(url, name):
     async with aio.connect(url) as client:
         one = client.election(name, value=b"v")
         observer = one.observe(timeout=0, vacant=True)
@@ -85,7 +85,7 @@ async def test_one_task_at_a_time_observes_and_cancel_ends_it(url, name):
 
 
 @on_both_kinds
-async def test_what_is_told_as_the_task_is_cancelled_is_told_to_the_next(
+async def test_a_change_that_comes_as_the_task_is_cancelled_goes_to_the_next(
     url, client, name
 ):
     told = []

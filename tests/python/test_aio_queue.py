@@ -251,7 +251,9 @@ async def test_a_task_cancelled_at_any_moment_takes_nothing_along(url, name, ver
 
 @pytest.mark.parametrize("verb", ["reserve", "pop"])
 @pytest.mark.parametrize("several", [False, True])
-def test_what_asyncio_cancels_after_it_came_is_put_back(url, name, verb, several):
+def test_a_message_whose_task_is_cancelled_after_it_came_is_put_back(
+    url, name, verb, several
+):
     """Both happen in one turn of the loop: the messages came, and the cancel."""
 
     async def main():

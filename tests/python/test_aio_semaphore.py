@@ -54,7 +54,7 @@ async def test_permits_are_taken_and_given_back(url, name):
 
 
 @on_both_kinds
-async def test_who_tries_or_waits_in_vain_is_told(url, name):
+async def test_a_try_or_wait_in_vain_raises(url, name):
     async with aio.connect(url) as client, client.semaphore(name, 1):
         second = client.semaphore(name, 1, wait=0.05)
         assert not await second.acquire(0)
@@ -109,7 +109,7 @@ async def test_a_thousand_waits_share_three_connections(url, name):
 
 
 @on_both_kinds
-async def test_who_asks_for_many_is_not_overtaken(url, name):
+async def test_a_waiter_for_many_is_not_overtaken(url, name):
     order = []
 
     async def take(client, permits):
@@ -217,7 +217,7 @@ async def test_a_raised_limit_lets_those_who_wait_in(url, name):
 
 
 @on_both_kinds
-async def test_inspection_tells_who_holds_and_who_waits(url, name):
+async def test_inspection_lists_holders_and_waiters(url, name):
     async with aio.connect(url, label="printer") as client:
         nobody = await client.inspect_semaphore(name)
         assert (nobody.limit, nobody.used, nobody.holders) == (0, 0, [])
@@ -374,7 +374,7 @@ async def test_waits_go_on_when_the_server_is_killed_and_restarted(own_server, n
 
 
 @on_both_kinds
-async def test_what_makes_no_sense_is_refused(url, server, name):
+async def test_senseless_arguments_are_refused(url, server, name):
     async with aio.connect(url) as client:
         for options in ({"limit": 0}, {"limit": 3, "permits": 4}):
             with pytest.raises(interlock.InvalidError):

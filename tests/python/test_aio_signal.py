@@ -48,7 +48,7 @@ async def test_tasks_wait_with_one_signal_each_for_itself(url, name):
 
 
 @on_both_kinds
-async def test_a_thousand_tasks_are_told_over_three_connections(url, name):
+async def test_a_thousand_tasks_are_woken_over_three_connections(url, name):
     got = 0
     async with aio.connect(url) as client:
         sig = client.signal(name)
@@ -118,7 +118,7 @@ async def test_signals_that_do_not_go_together_are_refused(url, name):
 
 
 @on_both_kinds
-async def test_a_pattern_tells_under_which_name(url, server, name):
+async def test_a_signal_of_a_pattern_has_its_name(url, server, name):
     async with aio.connect(url) as client:
         listener = client.signal(pattern=name + ".*")
         await listener.listen()
@@ -134,7 +134,7 @@ async def test_a_pattern_tells_under_which_name(url, server, name):
 
 
 @on_both_kinds
-async def test_what_comes_after_listen_is_kept_for_whichever_task(url, name):
+async def test_a_signal_after_listen_is_kept_for_whichever_task(url, name):
     got = []
     async with aio.connect(url) as client:
         sig = client.signal(name)
@@ -196,7 +196,7 @@ async def test_a_cancelled_wait_leaves_the_line(url, name):
 
 
 @on_both_kinds
-async def test_a_signal_is_heard_once_although_waits_are_cancelled_as_it_comes(
+async def test_a_signal_is_received_once_although_waits_are_cancelled_as_it_comes(
     url, name
 ):
     """One who stays, and one before it who is cancelled at that moment."""
@@ -228,7 +228,7 @@ async def test_a_signal_is_heard_once_although_waits_are_cancelled_as_it_comes(
             await until_heard(client, name, 0)
 
 
-def test_what_asyncio_cancels_after_it_came_is_passed_on(url, name):
+def test_a_signal_whose_task_is_cancelled_after_it_came_is_passed_on(url, name):
     """Both happen in one turn of the loop: the signal came, and the cancel."""
 
     async def main():

@@ -50,7 +50,9 @@ async def test_callbacks_are_called_by_name(url, name):
     ],
 )
 @on_both_kinds
-async def test_what_nobody_can_work_on_is_dead_at_once(url, name, message, reason):
+async def test_a_message_that_nobody_can_work_on_is_dead_at_once(
+    url, name, message, reason
+):
     async with aio.connect(url) as client:
         queue = client.queue(name)
         await queue.push(message)
@@ -268,9 +270,7 @@ async def test_cancelled_work_comes_again(url, name):
 
 
 @on_both_kinds
-async def test_what_is_no_exception_ends_the_loop_and_the_message_comes_again(
-    url, name
-):
+async def test_a_base_exception_ends_the_loop_and_the_message_comes_again(url, name):
     class Enough(BaseException):
         pass
 
@@ -473,7 +473,7 @@ else:
 
 
 @on_both_kinds
-async def test_what_is_refused(url, name):
+async def test_senseless_arguments_are_refused(url, name):
     async with aio.connect(url) as client:
         for wrong in (
             {"concurrency": 0},

@@ -46,7 +46,7 @@ def test_times_out_of_range_are_invalid(client, name, value):
 
 
 @pytest.mark.parametrize("value", NO_TIMES)
-def test_what_is_no_number_is_a_type_error(client, name, value):
+def test_a_value_that_is_no_number_is_a_type_error(client, name, value):
     lock = client.lock(name)
     for call in (
         lambda: lock.acquire(value),
@@ -127,7 +127,7 @@ def test_text_and_its_utf8_bytes_are_one_name(client, name):
 
 
 @pytest.mark.parametrize("bad", ["", b"", "x" * 513, "é" * 257, "ilk:", "\ud800"])
-def test_what_is_no_name_is_invalid(client, bad):
+def test_a_value_that_is_no_name_is_invalid(client, bad):
     for call in (
         lambda: client.lock(bad),
         lambda: client.rwlock(bad),

@@ -46,7 +46,7 @@ def test_a_crowd_is_counted_until_its_end():
     assert found["wait_longest_ms"] == pytest.approx(9)
 
 
-def test_who_enters_after_the_end_has_waited_all_the_same():
+def test_a_waiter_that_enters_after_the_end_has_waited_all_the_same():
     found = figures([[0, 20 * MS]], 10 * MS)
 
     assert (found["per_s"], found["jain"]) == (0, 0)
@@ -124,7 +124,7 @@ class Side:
 
 
 @pytest.mark.parametrize("kind", ["interlock", "redis-py"])
-def test_a_side_answers_what_it_is_asked(server, name, kind):
+def test_a_side_answers_each_request(server, name, kind):
     with Side("worker_side.py", kind, server.tcp_url) as side:
         pairs = side.ask("pairs", name, 2, 0.05)
         acquires = side.ask("acquires", name, 0.05)

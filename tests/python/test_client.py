@@ -55,7 +55,7 @@ def test_a_server_that_hangs_after_accept_is_given_up(took):
             interlock.connect(url, connect_timeout=0.3)
 
 
-def test_listen_hears_wake_ups_from_a_replica_too(server, tmp_path, name):
+def test_listen_receives_wake_ups_from_a_replica_too(server, tmp_path, name):
     with Server(tmp_path, "--replicaof", "127.0.0.1", str(server.port)) as replica:
         listen = f"127.0.0.1:{replica.port}"
         with (
@@ -325,7 +325,7 @@ def test_notifications_of_a_closed_client_are_refused(url):
         notifications.get(timeout=0)
 
 
-def test_get_waits_no_longer_than_asked(client, took):
+def test_get_waits_no_longer_than_its_timeout(client, took):
     with took(0.09, 0.5):
         assert client.notifications().get(timeout=0.1) is None
 
@@ -375,7 +375,7 @@ def test_exceptions_survive_pickling(kind):
     assert (again.code, str(again)) == (error.code, "a text")
 
 
-def test_memory_full_is_told_and_release_still_works(own_server, name):
+def test_memory_full_is_raised_and_release_still_works(own_server, name):
     with interlock.connect(own_server.unix_url) as client:
         lock = client.lock(name)
         assert lock.acquire(0)

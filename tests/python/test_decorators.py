@@ -88,7 +88,7 @@ def test_a_reentrant_one_may_call_itself(client, other, name):
     assert other.lock(name).acquire(0)
 
 
-def test_what_would_run_after_the_hold_is_refused(client, name):
+def test_a_function_that_would_run_after_the_hold_is_refused(client, name):
     def generator():
         yield 1
 

@@ -74,7 +74,7 @@ def test_with_campaigns_and_resigns(client, other, name):
     assert other.election(name).leader() is None
 
 
-def test_a_leader_that_was_deposed_inside_with_is_told(client, server, name):
+def test_a_leader_that_was_deposed_inside_with_learns_it(client, server, name):
     lost = pytest.raises(interlock.LostError, match="leadership of")
     with lost, client.election(name):
         server.call("DEL", f"ilk:election:{{{name}}}")
@@ -94,7 +94,7 @@ def test_proclaim_changes_the_value_in_this_and_later_terms(client, server, name
     assert not one.is_leader
 
 
-def test_inspect_tells_who_leads_and_who_waits(url, client, name):
+def test_inspect_has_the_leader_and_the_waiters(url, client, name):
     with interlock.connect(url, label="standby-1") as standby:
         with client.election(name, value=b"v") as one:
             campaign = in_thread(standby.election(name).campaign)
@@ -139,7 +139,7 @@ def test_an_overrun_leader_knows_and_must_campaign_again(client, other, name):
     assert other.election(name).inspect().term > first
 
 
-def test_observers_hear_each_change(client, other, name):
+def test_observers_receive_each_change(client, other, name):
     one, two = client.election(name, value=b"1"), other.election(name, value=b"2")
     seen = []
     heard = in_thread(lambda: [seen.append(each) for each in two.observe()])
@@ -170,7 +170,7 @@ def test_an_interrupted_observer_loses_no_leadership(client, name, monkeypatch):
         assert observer.get(0) is None
 
 
-def test_observers_that_ask_hear_of_vacancies(client, name):
+def test_observers_that_want_them_receive_vacancies(client, name):
     one = client.election(name, value=b"v")
     observer = one.observe(timeout=0, vacant=True)
     assert list(observer) == [(None, 0)]
@@ -320,7 +320,7 @@ def test_all_other_names_are_elections(client, good):
         assert one.name == good and repr(good) in repr(one)
 
 
-def test_a_key_of_another_type_is_told(client, server, name):
+def test_a_key_of_another_type_is_refused(client, server, name):
     server.call("RPUSH", f"ilk:election:{{{name}}}", "x")
     with pytest.raises(interlock.WrongTypeError):
         client.election(name).campaign(0)

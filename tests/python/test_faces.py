@@ -51,7 +51,7 @@ def test_no_public_name_is_on_one_face_only():
         assert getattr(aio, name) is not None
 
 
-def test_what_needs_no_server_is_the_same_on_both():
+def test_names_that_need_no_server_are_the_same_on_both():
     for name in aio.__all__:
         ours = getattr(interlock, name)
         plain = inspect.isclass(ours) and (

@@ -191,7 +191,7 @@ def test_a_killed_member_is_out_when_its_lease_has_ended(client, run_child, name
         (lambda group: group.client.group(None), TypeError),
     ],
 )
-def test_what_makes_no_sense_is_refused(client, name, wrong, error):
+def test_senseless_arguments_are_refused(client, name, wrong, error):
     with pytest.raises(error):
         wrong(client.group(name))
 

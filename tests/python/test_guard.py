@@ -111,7 +111,7 @@ def test_a_fence_is_an_int(client, name, fence):
             guard.get(client, name, fence)
 
 
-def test_a_wrong_type_is_told(client, server, name):
+def test_a_wrong_type_is_refused(client, server, name):
     server.call("RPUSH", name, "x")
     for call in (
         lambda: guard.set(client, name, b"x", 1),

@@ -25,7 +25,7 @@ def test_a_free_name(client, name):
     assert info.since is None
 
 
-def test_a_held_name_tells_who_since_when_and_how_long(client, other, name):
+def test_a_held_name_has_holder_start_and_time(client, other, name):
     with client.lock(name, ttl=10) as lock:
         info = other.inspect(name)
 
@@ -75,7 +75,7 @@ def test_a_foreign_lock(client, server, name):
     assert client.inspect(name).ttl is None
 
 
-def test_what_is_no_lock_is_a_wrong_type(client, server, name):
+def test_a_key_that_is_no_lock_is_a_wrong_type(client, server, name):
     server.call("RPUSH", name, "x")
     with pytest.raises(interlock.WrongTypeError):
         client.inspect(name)

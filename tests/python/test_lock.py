@@ -399,7 +399,7 @@ def test_a_release_need_not_be_confirmed(client, other, name):
     assert other.lock(name).acquire(timeout=5)
 
 
-def test_a_loss_is_told_by_the_next_acquire_when_it_was_not_confirmed(client, name):
+def test_the_next_acquire_raises_a_loss_that_was_not_confirmed(client, name):
     lock = client.lock(name, renew=False)
     assert lock.acquire()
     assert client.break_lock(name)
@@ -410,7 +410,7 @@ def test_a_loss_is_told_by_the_next_acquire_when_it_was_not_confirmed(client, na
     assert lock.release()
 
 
-def test_what_is_not_held_cannot_be_released_without_a_word(client, name):
+def test_a_release_without_a_hold_raises(client, name):
     with pytest.raises(interlock.NotOwnedError):
         client.lock(name).release(confirm=False)
 

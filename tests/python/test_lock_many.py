@@ -58,7 +58,7 @@ def test_extend_check_and_loss(client, server, name):
     assert not lock.held
 
 
-def test_with_tells_a_loss_inside(client, server, name):
+def test_with_raises_a_loss_inside(client, server, name):
     lock = client.lock_many(names(name), renew=False)
     with pytest.raises(interlock.LostError), lock:
         server.call("SET", names(name)[0], "thief")

@@ -56,7 +56,7 @@ def test_a_command_of_a_script(without, command):
     assert f"+{command}" in rights[1].split()  # Redis 7.0: all of the script's line
 
 
-def test_what_a_script_wrote_before_stays_as_the_page_says(without, guarded):
+def test_earlier_writes_of_a_script_stay_as_the_page_says(without, guarded):
     lock = without("+hset").lock("orders", ttl=0.9)
     assert "lacks" in refused(lambda: lock.acquire(0)) and not lock.held
     with interlock.connect(guarded.tcp_url) as other:

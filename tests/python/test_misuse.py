@@ -51,7 +51,7 @@ def refuses_copies(thing):
         )
 
 
-def test_what_belongs_to_its_process_is_neither_pickled_nor_copied(client, name):
+def test_objects_of_one_process_are_neither_pickled_nor_copied(client, name):
     for thing in objects(client, name):
         refuses_copies(thing)
     queue = client.queue(name)
@@ -116,7 +116,7 @@ def test_a_client_that_was_awaited_does_not(url):
 
 
 @on_both_kinds
-async def test_two_tasks_on_one_handle_are_told_of_tasks(url, name):
+async def test_the_error_of_two_tasks_on_one_handle_names_tasks(url, name):
     async with aio.connect(url) as client, client.lock(name):
         lock = client.lock(name)
         first = client._driver.start(lock._start_functions.acquire, lock._handle, -1, 0)

@@ -210,7 +210,7 @@ def test_sigkill_of_waiters_keeps_the_line_moving(client, run_child, name, waiti
     assert last.held
 
 
-def test_a_frozen_holder_loses_and_is_told(client, run_child, name):
+def test_a_frozen_holder_loses_and_learns_it(client, run_child, name):
     child = run_child(HOLDER, name, "0.5")
     fence = int(child.stdout.readline())
     assert ask(child, "held") == "True"

@@ -263,7 +263,7 @@ def test_cancel_and_close_end_waits(url, name):
         timer.join()
 
 
-def test_what_is_refused(client, name):
+def test_senseless_arguments_are_refused(client, name):
     queue = client.queue(name)
     with pytest.raises(interlock.InvalidError, match="at most 1048576 bytes"):
         queue.push(b"x" * (1 << 20) + b"x")

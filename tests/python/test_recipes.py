@@ -166,7 +166,7 @@ def test_a_closed_client_is_opened_anew(url, name):
     assert interlock._client_lookup.client_for(url) is not first
 
 
-def test_what_is_no_connection_is_a_type_error(name):
+def test_a_value_that_is_no_connection_is_a_type_error(name):
     with pytest.raises(TypeError, match=r"interlock.Client, a URL or a redis.Redis"):
         acquire_lock(42, name)
 

@@ -92,7 +92,7 @@ def test_a_refresh_that_comes_too_late_is_a_holder_for_a_moment(conn, client, na
     assert conn.exists(name) == 0
 
 
-def test_who_counts_after_inserting_may_all_be_refused(conn, client, name):
+def test_clients_that_count_after_inserting_may_all_be_refused(conn, client, name):
     both = [documents.acquire_counting_semaphore(conn, name, 1) for _ in range(2)]
     for one in both * 2:
         step(one)  # both insert, both count two
@@ -117,7 +117,7 @@ def test_a_holder_that_dies_is_counted_for_ever(conn, client, name):
 # -- the master
 
 
-def test_who_dies_before_expire_leaves_no_master_for_ever(conn, client, name):
+def test_a_master_that_dies_before_expire_leaves_none_for_ever(conn, client, name):
     step(Candidate(conn, name).master())  # INCR, and dies
     others = [Candidate(conn, name) for _ in range(3)]
     assert not any(run(other.master()) for other in others)
@@ -146,7 +146,7 @@ def test_an_overrun_master_goes_on_beside_the_next(conn, client, other, name):
     assert next_one.master() is True
 
 
-def test_what_is_bound_twice_is_two_candidates(url, conn, name):
+def test_a_client_that_is_bound_twice_is_two_candidates(url, conn, name):
     old, new = (recipes.bind(url, master=name) for _ in range(2))
     assert old.master() and not new.master()
     conn.delete(name)

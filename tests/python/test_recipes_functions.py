@@ -204,7 +204,7 @@ def test_quit_of_the_module_ends_the_worker(client, server, name, monkeypatch):
     assert server.call("LLEN", name) == 1
 
 
-def test_what_ends_the_process_puts_the_job_back(client, server, name):
+def test_the_end_of_the_process_puts_the_job_back(client, server, name):
     def stop():
         raise SystemExit
 

@@ -97,7 +97,7 @@ def test_context_manager_raises_when_not_acquired(r, make, name):
         pytest.fail("two holders")
 
 
-def test_context_manager_tells_that_it_was_not_owned_any_more(r, make, name):
+def test_context_manager_raises_that_it_was_not_owned_any_more(r, make, name):
     with pytest.raises(LockNotOwnedError), make(name, timeout=10):
         r.set(name, "thief")
     with pytest.raises(LockError), make(name + "x", timeout=10) as lock:

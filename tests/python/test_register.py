@@ -51,7 +51,7 @@ def in_thread(call):
     return thread, answers
 
 
-def test_what_one_sets_another_gets(client, other, name):
+def test_a_value_set_by_one_is_read_by_another(client, other, name):
     register, same = client.register(name), other.register(name)
     assert register.get() == (None, 0)
 
@@ -286,7 +286,7 @@ def test_a_number_that_is_no_version_is_refused(client, name, version):
 
 
 @pytest.mark.parametrize("version", ["1", 1.0, True, None])
-def test_what_is_no_whole_number_is_refused(client, name, version):
+def test_a_value_that_is_no_whole_number_is_refused(client, name, version):
     register = client.register(name)
 
     with pytest.raises(TypeError, match="version must be int"):

@@ -80,7 +80,7 @@ def test_with_says_when_it_was_not_in_time(client, name):
         pytest.fail("not reached")
 
 
-def test_a_loss_inside_is_told_at_the_end(client, server, name):
+def test_a_loss_inside_is_raised_at_the_end(client, server, name):
     with (
         pytest.raises(interlock.LostError, match=f"semaphore {name!r} was lost"),
         client.semaphore(name, 2),
@@ -88,7 +88,7 @@ def test_a_loss_inside_is_told_at_the_end(client, server, name):
         server.call("DEL", f"ilk:semaphore:{{{name}}}")
 
 
-def test_repr_tells_class_name_and_state(client, name):
+def test_repr_has_class_name_and_state(client, name):
     permit = client.semaphore(name, 2)
     assert repr(permit) == f"<interlock.Semaphore {name!r} not held by this handle>"
     with permit:
@@ -247,7 +247,7 @@ def test_a_raised_limit_lets_those_who_wait_in(client, other, name, in_line):
 # -- looking
 
 
-def test_inspection_tells_who_holds_and_who_waits(client, other, name, in_line):
+def test_inspection_lists_holders_and_waiters(client, other, name, in_line):
     two, one = client.semaphore(name, 4, permits=2), other.semaphore(name, 4, ttl=9)
     two.acquire()
     one.acquire()
@@ -278,7 +278,7 @@ def test_an_unused_name_is_empty(client, name):
 # -- losing
 
 
-def test_a_lost_hold_is_told_by_a_notification(client, server, name):
+def test_a_lost_hold_is_reported_by_a_notification(client, server, name):
     notifications = client.notifications()
     permit = client.semaphore(name, 2, ttl=1.5)
     permit.acquire()
@@ -333,7 +333,7 @@ def test_other_arguments_are_checked_as_the_locks(client, name):
         client.semaphore(name, 3, permits=2).set_limit(1)
 
 
-def test_a_key_of_another_type_is_told(client, server, name):
+def test_a_key_of_another_type_is_refused(client, server, name):
     server.call("SET", f"ilk:semaphore:{{{name}}}", "x")
 
     with pytest.raises(interlock.WrongTypeError):

@@ -108,7 +108,7 @@ def test_the_signals_of_ended_threads_are_freed(client, name, server, waiting):
     waiting(name, 0)
 
 
-def test_any_of_several_is_told_with_its_signal(client, other, name, waiting):
+def test_any_of_several_is_returned_with_its_signal(client, other, name, waiting):
     first, second = client.signal(name + "a"), client.signal(name + "b")
     wait = Waits(interlock.wait_any, [first, second], 5)
     waiting(name + "b", 1)
@@ -118,7 +118,7 @@ def test_any_of_several_is_told_with_its_signal(client, other, name, waiting):
     waiting(name + "a", 0)
 
 
-def test_all_of_several_are_told_by_signal(client, other, name, waiting):
+def test_all_of_several_are_returned_by_signal(client, other, name, waiting):
     first, second = client.signal(name + "a"), client.signal(name + "b")
     wait = Waits(interlock.wait_all, [first, second], 5)
     waiting(name + "b", 1)
@@ -129,7 +129,7 @@ def test_all_of_several_are_told_by_signal(client, other, name, waiting):
     assert interlock.wait_all([first, second], 0.02) is None
 
 
-def test_pattern_tells_under_which_name(client, other, name, server):
+def test_a_signal_of_a_pattern_has_its_name(client, other, name, server):
     listener = client.signal(pattern=name + ".*")
     wait = Waits(listener.receive, 5)
     wait_until(lambda: server.call("PUBSUB", "NUMPAT") >= 1)
@@ -139,7 +139,7 @@ def test_pattern_tells_under_which_name(client, other, name, server):
     assert (listener.name, listener.pattern) == (None, name + ".*")
 
 
-def test_what_comes_after_listen_is_kept(client, other, name):
+def test_a_signal_after_listen_is_kept(client, other, name):
     sig = client.signal(name)
     sig.listen()
 
@@ -247,7 +247,7 @@ def test_data_are_any_bytes(client, other, name, data):
     assert sig.wait(5) == data
 
 
-def test_what_makes_no_sense_is_refused(client, other, name):
+def test_senseless_arguments_are_refused(client, other, name):
     sig = client.signal(name)
     with pytest.raises(interlock.InvalidError, match="1048576"):
         sig.notify_one(b"x" * (1024 * 1024 + 1))

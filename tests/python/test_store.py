@@ -153,7 +153,7 @@ def test_run_gives_up_when_its_time_is_over(store):
         store.run(lose, timeout=0)
 
 
-def test_what_fn_raises_ends_run(store):
+def test_an_error_of_fn_ends_run(store):
     def fail(t):
         t["a"] = b"1"
         raise ZeroDivisionError
@@ -248,7 +248,7 @@ def test_the_outcome_of_a_commit_whose_reply_was_lost(over_proxy, other):
 
 
 @pytest.mark.parametrize("bad", ["", "x", "0" * 46])
-def test_what_is_no_id_is_refused(store, bad):
+def test_a_value_that_is_no_id_is_refused(store, bad):
     with pytest.raises(interlock.InvalidError, match="id must be a transaction's"):
         store.outcome(bad)
     with pytest.raises(TypeError):

@@ -353,7 +353,7 @@ def test_an_impossible_fence_is_an_error_and_no_hold(
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("barging", "many")])
-def test_who_waits_finds_the_impossible_fence(server, client, other, name, kind):
+def test_a_waiter_finds_the_impossible_fence(server, client, other, name, kind):
     """It is no silent wait without end: a refresh finds it."""
     hold, _ = hold_of(other, "writer" if kind == "reader" else kind, name)
     assert hold(timeout=0)

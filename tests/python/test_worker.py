@@ -41,7 +41,9 @@ def test_callbacks_are_called_by_name(client, name):
         pytest.param(b"[" * 200_000, "nested too deeply", id="deep"),
     ],
 )
-def test_what_nobody_can_work_on_is_dead_at_once(client, name, message, reason):
+def test_a_message_that_nobody_can_work_on_is_dead_at_once(
+    client, name, message, reason
+):
     queue = client.queue(name)
     queue.push(message)
     worker = Worker(client, name, {"f": lambda: None})
@@ -418,7 +420,7 @@ def test_handlers_of_the_program_are_left_alone(client, name):
     assert seen == [own, signal.SIG_DFL]
 
 
-def test_what_is_refused(client, name):
+def test_senseless_arguments_are_refused(client, name):
     for wrong in (
         {"threads": 0},
         {"batch": 0 - 1},

@@ -100,7 +100,7 @@ def test_own_wake_entry_is_granted_when_its_owner_asks(world):
     assert world.line() == []
 
 
-def test_barging_retry_is_told_of_its_hold(world):
+def test_barging_retry_returns_its_hold(world):
     fence = world.acquire("a", barge=1)[2]
 
     assert world.acquire("a", barge=1)[2] == fence

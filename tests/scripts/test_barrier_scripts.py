@@ -55,7 +55,7 @@ def test_retried_arrival_counts_once(barrier):
     assert barrier.read() == ["STATE", 1]
 
 
-def test_retry_of_the_last_arrival_hears_its_index_and_begins_no_round(barrier):
+def test_retry_of_the_last_arrival_returns_its_index_and_begins_no_round(barrier):
     arrive(barrier, "a", "b")
     first = barrier.wait("c")
 
@@ -109,7 +109,7 @@ def test_round_after_a_broken_one_is_whole(barrier):
     assert barrier.wait("a")[0] == "LOST"
 
 
-def test_one_who_leaves_too_late_hears_that_the_round_was_full(barrier):
+def test_leaving_too_late_returns_that_the_round_was_full(barrier):
     arrive(barrier, "a", "b")
     barrier.wait("c")
 
@@ -149,7 +149,7 @@ def test_dead_party_breaks_the_round_at_the_refresh_of_another(barrier, world):
     assert barrier.wait("b") == ["LOST", b"dead host:a"]
 
 
-def test_refresh_tells_when_somebody_may_be_found_dead(barrier, world):
+def test_refresh_returns_when_somebody_may_be_found_dead(barrier, world):
     arrive(barrier, "a")
     world.advance(1500)
 
@@ -226,7 +226,7 @@ def test_round_whose_record_was_lost_alone_counts_as_broken(barrier, world):
 # -- set up in another way
 
 
-def test_another_number_of_parties_is_told_the_one_on_record(barrier, world):
+def test_another_number_of_parties_is_refused_with_the_one_on_record(barrier, world):
     arrive(barrier, "a")
     other, before = Barrier(world, parties=4), world.dump()
 
@@ -296,7 +296,7 @@ def test_misuse_is_refused_and_nothing_written(barrier, world, script, args):
     assert world.dump() == before
 
 
-def test_a_look_that_names_no_parties_is_told_them(barrier):
+def test_a_look_that_names_no_parties_returns_them(barrier):
     assert barrier.call("barrier_read", 0, keys=1) == ["STATE", 0, 0]
     arrive(barrier, "a", "b")
     assert barrier.call("barrier_read", 0, keys=1) == ["STATE", 2, barrier.parties]
@@ -340,7 +340,7 @@ def test_without_memory_nobody_arrives_but_who_fills_the_round(barrier, world):
     assert barrier.wait("a")[:2] == ["STATE", 0]
 
 
-def test_a_thousand_parties_are_told_in_few_calls(world):
+def test_a_thousand_parties_are_woken_in_few_calls(world):
     barrier = Barrier(world, parties=1000)
     for i in range(999):
         barrier.wait(f"p{i}")

@@ -5,7 +5,7 @@ import pytest
 from world import START_US
 
 
-def test_observer_is_told_at_once_what_it_does_not_know(election):
+def test_an_observer_gets_at_once_a_state_that_is_new_to_it(election):
     election.campaign("a")
 
     state = election.observe("o")
@@ -71,7 +71,7 @@ def test_smaller_term_is_no_news(election):
     assert election.observe("q", b"%d 7" % (term - 1))[0] == "STATE"
 
 
-def test_vacancy_is_told_once(election):
+def test_vacancy_is_sent_once(election):
     election.campaign("a")
     election.listen("c-o")
     election.observe("o", election.known(), vacant=1)
@@ -96,7 +96,7 @@ def test_candidates_that_cannot_be_reached_make_a_vacancy(election):
     assert election.woken("c-o") == 1
 
 
-def test_vacancy_is_told_after_a_candidate_has_left(election):
+def test_vacancy_is_sent_after_a_candidate_has_left(election):
     """Its leaving finds nobody who can be reached, and leaves the rest to a refresh."""
     election.campaign("a")
     election.stand("b", "d")
@@ -114,7 +114,7 @@ def test_vacancy_is_told_after_a_candidate_has_left(election):
 
 
 @pytest.mark.parametrize("script", ["election_refresh", "election_observer_refresh"])
-def test_vacancy_is_told_after_several_steps(election, script):
+def test_vacancy_is_sent_after_several_steps(election, script):
     election.campaign("a")
     election.stand("b", *[f"d{i}" for i in range(20)])
     election.advance(6001)
@@ -132,7 +132,7 @@ def test_vacancy_is_told_after_several_steps(election, script):
     assert election.woken("c-o") == 1
 
 
-def test_same_value_again_tells_nobody(election):
+def test_same_value_again_wakes_nobody(election):
     election.campaign("a")
     election.listen("c-o")
     election.observe("o", election.known())
@@ -141,7 +141,7 @@ def test_same_value_again_tells_nobody(election):
     assert election.woken("c-o") == 0 and len(election.observers()) == 1
 
 
-def test_refresh_tells_the_observers_that_were_to_be_woken(election):
+def test_refresh_wakes_the_observers_that_were_to_be_woken(election):
     election.campaign("a")
     state = election.known()
     election.observe("o", state)
@@ -154,7 +154,7 @@ def test_refresh_tells_the_observers_that_were_to_be_woken(election):
     assert reply[0] == "BUSY" and reply[4:] == [7, 0, 0, 7, 0, 0]
 
 
-def test_observers_beyond_the_bound_hear_by_their_refresh(election):
+def test_observers_beyond_the_bound_learn_by_their_refresh(election):
     election.campaign("a")
     state = election.known()
     for i in range(20):

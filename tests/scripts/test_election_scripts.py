@@ -137,7 +137,7 @@ def test_newcomer_leads_past_those_who_are_dead(election):
     assert election.values() == {b"c": b"v-c"}
 
 
-def test_candidate_that_hears_nothing_is_passed_over_and_kept(election):
+def test_a_candidate_without_an_inbox_is_passed_over_and_kept(election):
     election.campaign("a")
     election.stand("b", "c")
     election.deaf("c-b")
@@ -148,7 +148,7 @@ def test_candidate_that_hears_nothing_is_passed_over_and_kept(election):
     assert election.values() == {b"b": b"v-b", b"c": b"v-c"}
 
 
-def test_nobody_who_hears_leaves_it_vacant(election):
+def test_without_any_inbox_it_stays_vacant(election):
     election.campaign("a")
     election.stand("b")
     election.deaf("c-b")
@@ -254,7 +254,7 @@ def test_refresh_forgets_the_dead_after_the_clock_was_set_back(election):
 # -- retries
 
 
-def test_retried_campaign_is_told_of_its_leadership(election):
+def test_retried_campaign_returns_its_leadership(election):
     first = election.campaign("a")
     election.advance(50)
 
@@ -323,7 +323,7 @@ def test_identity_leads_on_in_the_same_term(election):
     assert election.renew("n1:c1:1")[0] == "LOST"
 
 
-def test_retried_return_of_an_identity_is_told_of_it(election):
+def test_retried_return_of_an_identity_returns_it(election):
     term = election.campaign("n1:c1:1", identity="n1:")[2]
     election.campaign("n1:c2:1", identity="n1:")
 
@@ -394,7 +394,7 @@ def test_entry_of_another_is_misuse(election, entry):
     assert election.dump() == before
 
 
-def test_without_memory_nobody_is_elected_or_heard_but_resigning_works(election):
+def test_without_memory_nobody_is_elected_or_queued_but_resigning_works(election):
     election.campaign("a")
     election.stand("b")
     before = election.dump()

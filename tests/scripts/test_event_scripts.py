@@ -143,7 +143,7 @@ def test_waiter_stands_in_line_and_only_a_look_does_not(event):
     assert (event.line(), event.live()) == (["a"], ["c-a"])
 
 
-def test_set_tells_each_client_once_and_empties_the_line(event, world):
+def test_set_wakes_each_client_once_and_empties_the_wait_queue(event, world):
     event.listen("p", "q")
     for token in ("a", "b", "c"):
         event.wait(token, client="p")
@@ -199,7 +199,7 @@ def test_cancelled_waiter_leaves_the_line(event):
     assert event.line() == ["b"]
 
 
-def test_clear_wakes_who_waits_for_a_change_and_tells_the_state(event, world):
+def test_clear_wakes_those_that_wait_for_a_change_with_the_state(event, world):
     known = event.set("t1", b"x")[1]
     event.listen("c-w")
     assert event.wait("w", known=known)[0] == "QUEUED"
@@ -210,7 +210,7 @@ def test_clear_wakes_who_waits_for_a_change_and_tells_the_state(event, world):
     assert event.wait("w", known=known) == ["STATE", generation, 0, 0, b""]
 
 
-def test_change_that_came_before_is_told_at_once(event):
+def test_change_that_came_before_is_returned_at_once(event):
     old = event.set("t1")[1]
     generation = event.set("t2", b"x")[1]
 
@@ -226,7 +226,7 @@ def test_change_is_waited_for_past_a_lost_record(event, world):
     assert event.wait("w", known=known)[0] == "QUEUED"
 
 
-def test_many_clients_are_told_bit_by_bit(event, world):
+def test_many_clients_are_woken_bit_by_bit(event, world):
     clients = [f"c-w{i}" for i in range(5)]
     event.listen(*clients)
     for i in range(5):
@@ -239,7 +239,7 @@ def test_many_clients_are_told_bit_by_bit(event, world):
     assert [len(world.inbox(client)) for client in clients] == [1] * 5
 
 
-def test_retry_of_a_set_tells_those_still_untold(event):
+def test_retry_of_a_set_wakes_those_that_are_left(event):
     for i in range(3):
         event.wait(f"w{i}")
 
@@ -250,7 +250,7 @@ def test_retry_of_a_set_tells_those_still_untold(event):
     assert event.live() == []
 
 
-def test_those_who_ask_again_meanwhile_are_told_last(event, world):
+def test_waiters_that_come_again_meanwhile_are_woken_last(event, world):
     event.listen("c-quick", "c-slow")
     event.wait("quick")
     world.advance(1)

@@ -76,7 +76,7 @@ def test_a_script_that_counts_receivers_has_a_form_for_clusters(folder):
         load(folder)
 
 
-def test_include_is_expanded_once_wherever_asked(folder):
+def test_include_is_expanded_once_wherever_it_stands(folder):
     include(folder, "a", "--@include b\nlocal a = b\n")
     include(folder, "b", "-- prose\nlocal b = 1\n")
     put(
@@ -148,7 +148,7 @@ HEAD = "--@script demo keys=1 args=1\n--@reply LOST\n"
         (HEAD.replace("args=1", "args=0..1") + "return ARGV[2]\n", r"uses ARGV\[2\]"),
     ],
 )
-def test_what_is_wrong_is_said(folder, text, complaint):
+def test_each_fault_is_named(folder, text, complaint):
     include(folder, "round", "--@include about\n")
     include(folder, "about", "--@include round\n")
     put(folder, text)

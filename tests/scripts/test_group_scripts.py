@@ -23,7 +23,7 @@ def test_group_that_nobody_joined_is_empty_and_has_no_key(group, world):
     assert world.dump().keys() == {b"ilk:test:now"}
 
 
-def test_who_joins_is_in_with_its_data(group):
+def test_a_member_that_joins_is_in_with_its_data(group):
     assert group.join("a", data=b"10.0.0.1 \x00\n\xff") == ["HELD", 10000, 0, 0]
     assert group.join("b") == ["HELD", 10000, 0, 0]
 
@@ -122,7 +122,7 @@ def test_retried_update_is_no_second_change(group):
     assert group.version == version
 
 
-def test_who_leaves_is_out_and_a_retry_finds_nobody(group):
+def test_a_member_that_leaves_is_out_and_a_retry_finds_nobody(group):
     group.join("a")
     group.join("b")
 
@@ -185,7 +185,7 @@ def test_versions_do_not_go_back_with_the_clock(group, world):
     assert group.read(known, known).members == {b"b": b""}
 
 
-def test_who_left_and_came_back_has_another_token(group):
+def test_a_member_that_left_and_came_back_has_another_token(group):
     group.join("t1", member_id="a")
     known = group.version
     group.leave("t1", member_id="a")
@@ -266,7 +266,7 @@ def test_members_that_died_at_once_are_reported_page_by_page(group, world):
     assert joined == {b"late"}
 
 
-def test_who_left_is_remembered_up_to_a_number_and_then_all_is_read(group, world):
+def test_departures_are_remembered_up_to_a_number_and_then_all_is_read(group, world):
     group.join("stays")
     group.join("goes")
     known = group.version

@@ -21,7 +21,7 @@ def test_value_is_written_and_read_with_its_fence(world):
     assert world.redis("GET", "stock") == b"a\0\r\n\xff"
 
 
-def test_older_fence_is_refused_and_told_the_greater(world):
+def test_older_fence_is_refused_with_the_greater(world):
     put(world, 8, "new")
 
     assert put(world, 7, "late") == ["STALE", 8]

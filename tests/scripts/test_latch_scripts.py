@@ -39,7 +39,7 @@ def test_retry_counts_nothing_again(latch, world):
     assert world.dump() == before
 
 
-def test_last_count_tells_all_who_wait(latch, world):
+def test_last_count_wakes_all_waiters(latch, world):
     latch.listen("p", "q")
     for token, client in (("a", "p"), ("b", "p"), ("c", "q")):
         assert latch.wait(token, client=client) == ["QUEUED", -1, START_US, 1]
@@ -54,7 +54,7 @@ def test_last_count_tells_all_who_wait(latch, world):
     assert latch.line() == []
 
 
-def test_retry_of_the_last_count_tells_those_still_untold(latch):
+def test_retry_of_the_last_count_wakes_those_that_are_left(latch):
     for i in range(3):
         latch.wait(f"w{i}")
 
@@ -63,7 +63,7 @@ def test_retry_of_the_last_count_tells_those_still_untold(latch):
     assert latch.live() == []
 
 
-def test_retry_of_an_earlier_count_tells_nobody(latch, world):
+def test_retry_of_an_earlier_count_wakes_nobody(latch, world):
     latch.listen("c-w")
     latch.count_down("t1")
     latch.wait("w")
@@ -82,7 +82,7 @@ def test_late_comer_finds_it_open(latch, world):
     assert world.dump() == before
 
 
-def test_another_count_is_told_the_one_on_record_and_changes_nothing(latch, world):
+def test_another_count_is_refused_with_the_one_on_record(latch, world):
     latch.count_down("t1")
     other, before = Latch(world, count=4), world.dump()
 
@@ -92,7 +92,7 @@ def test_another_count_is_told_the_one_on_record_and_changes_nothing(latch, worl
     assert world.dump() == before
 
 
-def test_who_waits_first_puts_the_count_on_record(latch, world):
+def test_the_first_waiter_puts_the_count_on_record(latch, world):
     latch.wait("w")
 
     assert Latch(world, count=4).count_down("t1") == ["DIFFERS", 3]
@@ -174,7 +174,7 @@ def test_misuse_is_refused_and_nothing_written(latch, world, script, args):
     assert world.dump() == before
 
 
-def test_a_look_that_names_no_count_is_told_it(latch):
+def test_a_look_that_names_no_count_returns_it(latch):
     assert latch.call("latch_read", 0, keys=1) == ["STATE", 0, 0]
     latch.count_down("op:1")
     assert latch.call("latch_read", 0, keys=1) == [

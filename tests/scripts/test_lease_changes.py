@@ -183,7 +183,7 @@ def test_a_break_of_a_redisson_lock_leaves_the_mark(world):
     assert world.redis("HGET", world.name, "b") == b"1"
 
 
-def test_many_names_tell_the_youngest_record_and_any_break(world):
+def test_many_names_return_the_youngest_record_and_any_break(world):
     acquire_many(world, "a")
     assert release_many(world, "a")[0] == "RELEASED"
     assert release_many(world, "a") == ["LOST", START_US, 0, 3, 0]
@@ -197,7 +197,7 @@ def test_many_names_tell_the_youngest_record_and_any_break(world):
     assert release_many(world, "a") == ["LOST", 0, -1, 3, 0]
 
 
-def test_a_semaphore_and_an_election_tell_the_age_of_their_records(sem, election):
+def test_a_semaphore_and_an_election_return_the_age_of_their_records(sem, election):
     sem.acquire("a")
     sem.release("a")
     assert sem.release("a")[:3] == ["LOST", START_US, 0]

@@ -79,7 +79,7 @@ def test_reader_marker_is_ours_without_a_record(world):
     assert world.acquire("b", wait=False)[3] == 1
 
 
-def test_retried_acquire_is_told_of_its_hold(world):
+def test_retried_acquire_returns_its_hold(world):
     first = world.acquire("a")
     world.advance(50)
 
@@ -244,7 +244,7 @@ def test_inspect_shows_holder_and_line(world):
     assert reply[13:] == [world.entry("b"), 0]
 
 
-def test_inspect_lists_all_when_asked_and_none_for_zero(world):
+def test_inspect_lists_all_up_to_its_limit_and_none_for_zero(world):
     world.acquire("a")
     world.acquire("b")
     world.acquire("c")
@@ -259,7 +259,7 @@ def waiting(world):
     return {e.split(b" ")[4].decode(): ms for e, ms in zip(found[::2], found[1::2])}
 
 
-def test_inspect_tells_how_long_each_has_waited(world):
+def test_inspect_returns_how_long_each_has_waited(world):
     world.acquire("a")
     world.acquire("b")
     world.advance(1500)
@@ -355,7 +355,7 @@ def test_fields_of_readers_that_all_died_are_removed_by_the_next(world):
     assert [f for f in world.record() if f[:1] == b"+"] == [b"+next"]
 
 
-def test_inspect_of_no_lock_tells_the_type(world):
+def test_inspect_of_no_lock_returns_the_type(world):
     world.redis("RPUSH", world.name, "x")
 
     assert world.inspect()[:3] == ["HELD", b"list", b""]

@@ -46,7 +46,7 @@ def test_floor_lifts_the_fence(world):
     assert acquire(world, floor=START_US + 9)[2] == START_US + 10
 
 
-def test_one_busy_name_is_told_and_nothing_is_written(world):
+def test_one_busy_name_is_returned_and_nothing_is_written(world):
     world.name = b"b"
     world.acquire("x")
     before = world.dump()
@@ -81,7 +81,7 @@ def test_free_but_awaited_name_is_busy(world):
     assert world.redis("EXISTS", *NAMES) == 0
 
 
-def test_retry_is_told_of_its_hold(world):
+def test_retry_returns_its_hold(world):
     first = acquire(world)
     world.advance(100)
     world.redis("PEXPIRE", b"b", 3000)

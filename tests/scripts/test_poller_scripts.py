@@ -190,7 +190,7 @@ def test_the_name_is_free_at_once_when_nobody_of_ours_waits(shared):
 # -- whom it binds
 
 
-def test_the_waiter_that_comes_back_is_told_how_long(shared):
+def test_the_waiter_that_comes_back_gets_the_time(shared):
     leave_free(shared)
     shared.advance(30)
 
@@ -266,7 +266,7 @@ def test_a_reader_that_leaves_wakes_the_next_to_come_back(shared):
     assert shared.inbox("c-e") == [b"1 wake w-e orders"]
 
 
-def test_what_another_library_took_and_left_is_ours_at_once(shared):
+def test_a_lock_that_another_library_released_is_ours_at_once(shared):
     leave_free(shared)
     shared.redis("SET", shared.name, "theirs", "PX", 60000)
     shared.advance(10)

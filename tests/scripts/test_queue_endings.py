@@ -110,7 +110,7 @@ def test_one_dead_message_is_put_back_by_its_number(queue):
     assert queue.peek() == [b"b"]
 
 
-def test_retried_requeue_is_told_the_same(world, queue):
+def test_retried_requeue_returns_the_same(world, queue):
     queue.push("a", "b", "c")
     queue.take("t", count=3)
     queue.finish(ending("d", "t", 1, 3))
@@ -163,7 +163,7 @@ def test_peek_shows_the_newest_first_when_it_is_the_next(world):
     assert queue.peek(1, 2, 5) == [b"a"]
 
 
-def test_purge_throws_away_what_it_is_told_to(queue):
+def test_purge_deletes_the_messages_of_its_arguments(queue):
     queue.push("a", "b", "c")
     queue.push("d", delay=1000)
     queue.take("t")

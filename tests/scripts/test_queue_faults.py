@@ -60,7 +60,7 @@ def test_wrong_type_at_any_key_loses_no_message(world, kind, call):
         assert not refused or set(kept) <= set(queue.places())
 
 
-def test_ending_is_told_when_the_question_is_refused(world):
+def test_the_end_is_returned_when_the_request_is_refused(world):
     queue = Queue(world)
     furnish(queue)
     world.redis("SET", queue.key("delayed"), "wrong")

@@ -32,7 +32,7 @@ def test_filo_gives_the_newest_first(world):
     assert queue.take("t", count=3) == [b"c", b"b", b"a"]
 
 
-def test_numbers_rise_and_are_told(queue):
+def test_numbers_rise_and_are_returned(queue):
     assert queue.push("a", "b")[:3] == ["WRITTEN", 1, 2]
     assert queue.push("c")[:3] == ["WRITTEN", 3, 1]
 
@@ -65,7 +65,7 @@ def test_a_batch_takes_what_is_there(queue):
     assert queue.take("t", count=10) == [b"a", b"b", b"c"]
 
 
-def test_queues_are_asked_in_order_of_priority(world):
+def test_queues_are_read_in_order_of_priority(world):
     queue = Queue(world, b"high", b"low")
     Queue(world, b"low").push("l")
     Queue(world, b"high").push("h")

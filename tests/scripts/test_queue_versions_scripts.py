@@ -31,7 +31,7 @@ def ready(queue):
 
 @pytest.mark.parametrize("count", [1, 2, 9])
 @pytest.mark.parametrize("lease", [0, 30000])
-def test_what_is_before_it_is_taken_and_then_nothing(queue, count, lease):
+def test_messages_before_it_are_reserved_and_then_nothing(queue, count, lease):
     assert queue.take("t", count=count, lease=lease) == [b"a"]
     before = queue.world.dump()
 

@@ -38,7 +38,7 @@ def test_long_line_is_woken_to_its_end(queue):
     assert line(queue) == []
 
 
-def test_who_does_not_hear_is_passed_over_and_kept(world, queue):
+def test_a_waiter_without_an_inbox_is_passed_over_and_kept(world, queue):
     queue.wait("t1", "t2")
     world.deaf("c-t1")
 
@@ -47,7 +47,7 @@ def test_who_does_not_hear_is_passed_over_and_kept(world, queue):
     assert line(queue) == ["t1"]
 
 
-def test_who_is_dead_leaves_the_line(world, queue):
+def test_a_dead_waiter_leaves_the_wait_queue(world, queue):
     queue.wait("t1")
     world.advance(6001)
     queue.wait("t2")
@@ -72,7 +72,7 @@ def test_retried_wait_keeps_its_place(queue):
     assert line(queue) == ["t1", "t2"]
 
 
-def test_who_takes_leaves_every_line(world):
+def test_a_waiter_that_reserves_leaves_every_wait_queue(world):
     queue = Queue(world, b"high", b"low")
     queue.wait("t")
     Queue(world, b"low").push("a")
@@ -81,7 +81,7 @@ def test_who_takes_leaves_every_line(world):
     assert (line(queue, 0), line(queue, 1)) == ([], [])
 
 
-def test_who_was_woken_by_two_queues_passes_one_wake_on(world):
+def test_a_waiter_woken_by_two_queues_passes_one_wake_on(world):
     queue = Queue(world, b"high", b"low")
     high, low = Queue(world, b"high"), Queue(world, b"low")
     queue.wait("t1", "t2")
@@ -152,7 +152,7 @@ def world_gone(world):
     return world.scripts["queue_refresh"].codes["GONE"]
 
 
-def test_refresh_tells_how_each_stands_and_keeps_it_alive(world, queue):
+def test_refresh_returns_how_each_stands_and_keeps_it_alive(world, queue):
     queue.wait("t1")
     codes = world.scripts["queue_refresh"].codes
     world.advance(5000)
@@ -164,7 +164,7 @@ def test_refresh_tells_how_each_stands_and_keeps_it_alive(world, queue):
     assert queue.push("a")[3] == 1
 
 
-def test_who_stands_in_one_of_two_lines_only_is_gone(world):
+def test_a_waiter_in_one_of_two_wait_queues_only_is_gone(world):
     queue = Queue(world, b"high", b"low")
     queue.wait("t")
     Queue(world, b"low").push("a")
@@ -172,7 +172,7 @@ def test_who_stands_in_one_of_two_lines_only_is_gone(world):
     assert queue.refresh("c-t", "t")[4] == world_gone(world)
 
 
-def test_waiter_hears_when_a_lease_runs_out(world, queue):
+def test_waiter_gets_the_time_at_which_a_lease_ends(world, queue):
     queue.push("a")
     queue.take("t1", lease=1500)
     world.listen("c-t2")
@@ -184,7 +184,7 @@ def test_waiter_hears_when_a_lease_runs_out(world, queue):
     assert queue.take("t2") == [b"a"]
 
 
-def test_waiter_hears_when_a_delayed_message_is_due(world, queue):
+def test_waiter_gets_the_time_at_which_a_delayed_message_is_due(world, queue):
     queue.push("a", delay=700)
     world.listen("c-t")
 

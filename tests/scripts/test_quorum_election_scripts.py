@@ -93,7 +93,7 @@ def test_a_later_version_replaces_and_an_earlier_one_does_not(node):
     assert node.leader()[8] == b"new"
 
 
-def test_what_only_the_last_leader_published_is_kept(election, node):
+def test_a_value_that_only_the_last_leader_published_is_kept(election, node):
     node.lead("a")
     election.expire()
     term = node.lead("b")

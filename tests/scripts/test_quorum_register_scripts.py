@@ -85,7 +85,7 @@ def test_ballots_are_compared_as_numbers(node):
     assert node.prepare(10, 2**47 - 1)[0] == "STALE"
 
 
-def test_what_is_accepted_comes_with_the_next_promise(node):
+def test_an_accepted_value_comes_with_the_next_promise(node):
     node.prepare(1, 7)
     assert node.accept((1, 7), 100, "first") == ["WRITTEN", 0, 0]
 
@@ -120,7 +120,9 @@ def test_an_acceptance_never_expires(world, node):
 
 
 @pytest.mark.parametrize("bad", ["", "x", "-1", "1.5", str(2**53)])
-def test_what_is_no_number_is_refused_before_anything_is_written(world, node, bad):
+def test_a_text_that_is_no_number_is_refused_before_anything_is_written(
+    world, node, bad
+):
     with pytest.raises(ReplyError, match="ILKARG"):
         node.prepare(bad, 1)
     with pytest.raises(ReplyError, match="ILKARG"):

@@ -103,7 +103,7 @@ def test_equal_stamps_are_ordered_by_entry(world, node):
     assert world.line() == [b"x", b"y"]
 
 
-def test_waiter_is_told_the_greatest_stamp_before_its_own(node):
+def test_waiter_gets_the_greatest_stamp_before_its_own(node):
     node.acquire("a", 1)
     assert node.wait("b", 50)[4] == 0
     assert node.wait("c", 40)[4] == 50
@@ -631,7 +631,7 @@ def test_fence_that_cannot_rise_is_an_error(world, node, bad):
         node.acquire("b")
 
 
-def test_wrong_types_are_told_before_anything_is_written(world, node):
+def test_wrong_types_are_refused_before_anything_is_written(world, node):
     world.redis("LPUSH", world.keys()[1], "x")
     before = world.dump()
     with pytest.raises(ReplyError, match="WRONGTYPE"):

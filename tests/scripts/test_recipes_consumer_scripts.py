@@ -28,7 +28,7 @@ from resp import ReplyError
 # -- consumers of raw lists
 
 
-def test_a_taken_message_is_told_again_until_it_is_settled(world):
+def test_a_taken_message_is_returned_again_until_it_is_settled(world):
     world.redis("RPUSH", "q", "1", "2")
 
     assert take(world) == take(world) == ["HELD", 0, b"1"]
@@ -56,7 +56,7 @@ def test_the_first_list_that_has_one_gives_it(world):
     assert take(world, queues=queues) == ["HELD", 0, b"extinguish"]
 
 
-def test_what_a_dead_consumer_took_goes_back_and_is_next(world):
+def test_messages_of_a_dead_consumer_go_back_and_are_next(world):
     world.redis("RPUSH", "q", "1", "2")
     take(world, A)
     assert take(world, B) == ["HELD", 0, b"2"]
@@ -71,7 +71,7 @@ def test_what_a_dead_consumer_took_goes_back_and_is_next(world):
     assert settle(world, "done", "1", A, T2) == ["LOST"]
 
 
-def test_a_consumer_whose_inbox_is_heard_is_alive(world):
+def test_a_consumer_whose_inbox_has_a_subscriber_is_alive(world):
     world.redis("RPUSH", "q", "1")
     take(world, A)
     world.advance(15001)

@@ -74,7 +74,7 @@ def test_the_master_stays_it_and_the_counter_counts(world):
     assert 19000 < world.redis("PTTL", "m") <= 20000
 
 
-def test_who_gives_its_selector_up_stands_down(world):
+def test_a_client_that_gives_its_selector_up_stands_down(world):
     lead(world, "a" * 16, 0, T1)
 
     assert lead(world, "a" * 16, 0, T2) == ["BUSY"]
@@ -116,7 +116,7 @@ def test_losers_of_another_kind_do_not_end_a_tenure(world):
 # -- signals
 
 
-def test_a_broadcast_is_told_once_and_counted(world):
+def test_a_broadcast_is_sent_once_and_counted(world):
     ears = [Inbox(world.path, "ch") for _ in range(2)]
 
     def ask():
@@ -139,7 +139,7 @@ def test_a_single_signal_reaches_one_and_takes_the_prefix_literally(world):
     assert single(world, T2, b"nobody") == ["WRITTEN", 0]
 
 
-def test_a_waiter_of_ours_is_told_once_until_it_is_ready(world):
+def test_a_waiter_of_ours_is_woken_once_until_it_is_ready(world):
     ear = Inbox(world.path, "j*1")
     ear.connection("SUBSCRIBE", "ilk:recipes:one:j*1")
 

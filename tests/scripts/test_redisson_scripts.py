@@ -118,7 +118,7 @@ def test_waiter_that_takes_the_lock_leaves_the_line(world):
     assert world.line() == []
 
 
-def test_release_tells_redisson_and_wakes_our_first(world, channel):
+def test_release_publishes_to_redisson_and_wakes_our_first(world, channel):
     acquire(world, A)
     queue(world, B)
 
@@ -190,7 +190,7 @@ def test_extend_by_stranger_is_lost(world):
     assert extend(world, A)[0] == "LOST"
 
 
-def test_refresh_tells_how_waiters_stand(world):
+def test_refresh_returns_how_waiters_stand(world):
     acquire(world, A)
     queue(world, B)
 

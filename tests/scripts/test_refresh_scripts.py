@@ -47,7 +47,7 @@ def test_limit_bounds_the_walk(world):
     assert len(world.line()) == 5
 
 
-def test_refresh_tells_each_waiter_how_it_stands(world):
+def test_refresh_returns_how_each_waiter_stands(world):
     world.acquire("a")
     world.queue("b", "c")
     world.release("a")

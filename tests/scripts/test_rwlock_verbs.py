@@ -4,7 +4,7 @@
 from world import DAY_MS, START_US
 
 
-def test_refresh_tells_a_reader_what_it_holds(world):
+def test_refresh_returns_the_hold_of_a_reader(world):
     world.acquire("a")
     world.queue("r", reads=True, lease=2000)
     world.release("a")
@@ -148,7 +148,7 @@ def test_cancelled_reader_on_a_free_key_hands_it_on(world):
     assert world.holder() == b"w"
 
 
-def test_retried_read_is_told_of_its_hold(world):
+def test_retried_read_returns_its_hold(world):
     world.read("r", lease=8000)
     world.advance(3000)
 
@@ -156,7 +156,7 @@ def test_retried_read_is_told_of_its_hold(world):
     assert world.readers() == [b"r"]
 
 
-def test_retried_read_after_a_lost_grant_is_told_of_it(world):
+def test_retried_read_after_a_lost_grant_returns_it(world):
     world.acquire("a")
     world.queue("r", reads=True)
     world.release("a")

@@ -94,7 +94,7 @@ def test_a_grant_runs_short_until_it_is_seen(sem):
     assert sem.used() == 0
 
 
-def test_what_was_handed_over_ends_by_itself(sem):
+def test_a_hold_that_was_handed_over_ends_by_itself(sem):
     sem.acquire("a", 3, lease=1000)
     sem.queue("b")
     sem.release("a")
@@ -102,7 +102,7 @@ def test_what_was_handed_over_ends_by_itself(sem):
     assert 4000 < sem.world.redis("PTTL", sem.key) - DAY_MS <= 5000
 
 
-def test_who_tries_once_lets_those_who_wait_in_first(sem):
+def test_a_single_try_lets_waiters_in_first(sem):
     sem.acquire("a", 3, lease=1000)
     sem.queue("b")
     sem.world.advance(1000)
@@ -117,7 +117,7 @@ def test_who_tries_once_lets_those_who_wait_in_first(sem):
 # -- messages to waiters
 
 
-def test_who_waits_hears_when_the_first_lease_ends(sem):
+def test_a_waiter_gets_the_time_at_which_the_first_lease_ends(sem):
     sem.acquire("a", 2, lease=3000)
     sem.acquire("b", 1, lease=9000)
 
@@ -141,7 +141,7 @@ def test_permits_that_lie_free_for_the_deaf_are_looked_after_soon(sem):
     ]
 
 
-def test_a_refresh_tells_each_how_it_stands(sem):
+def test_a_refresh_returns_how_each_stands(sem):
     held = sem.acquire("h", 2)
     sem.acquire("i", 1, lease=2000)
     sem.queue("b")
@@ -166,7 +166,7 @@ def test_a_refresh_hands_out_what_ran_out(sem):
     assert sem.line() == ["d"]
 
 
-def test_without_a_record_those_who_wait_are_told_to_ask_again(sem):
+def test_without_a_record_waiters_are_woken_to_come_again(sem):
     sem.acquire("a", 3)
     sem.queue("b")
     sem.world.redis("DEL", sem.keys[1])
@@ -219,7 +219,7 @@ def test_a_deaf_line_longer_than_the_walk_does_not_end_it(sem):
     assert sem.holders() == {"b": 1}
 
 
-def test_more_is_told_until_the_dead_are_gone(sem):
+def test_more_is_returned_until_the_dead_are_gone(sem):
     sem.acquire("a", 3)
     for i in range(6):
         sem.acquire(f"d{i}")
@@ -267,7 +267,7 @@ def test_a_lowered_limit_lets_nobody_in_before_enough_is_back(sem):
     assert sem.holders() == {"c": 1, "d": 1}
 
 
-def test_who_asks_for_more_than_a_lowered_limit_is_woken_to_hear_so(sem):
+def test_a_waiter_for_more_than_a_lowered_limit_is_woken_to_be_refused(sem):
     sem.acquire("a", 3)
     sem.queue(("big", 3), "c")
     sem.set_limit(2)

@@ -81,7 +81,7 @@ def test_without_memory_a_hold_is_renewed(sem, full):
     assert sem.used() == 2
 
 
-def test_who_may_not_publish_releases_and_leaves_the_permits_free(sem):
+def test_a_user_that_may_not_publish_releases_and_leaves_the_permits_free(sem):
     sem.acquire("a", 3)
     sem.queue("b")
     sem.world.redis(

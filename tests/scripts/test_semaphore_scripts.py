@@ -72,7 +72,7 @@ def test_one_permit_makes_a_lock(world):
     assert sem.acquire("b", wait=False)[0] == "HELD"
 
 
-def test_a_retried_acquire_hears_of_its_hold_and_takes_no_more(sem):
+def test_a_retried_acquire_returns_its_hold_and_takes_no_more(sem):
     held = sem.acquire("a", 2)
     sem.world.advance(400)
 
@@ -82,7 +82,7 @@ def test_a_retried_acquire_hears_of_its_hold_and_takes_no_more(sem):
     assert sem.used() == 2
 
 
-def test_a_retry_that_finds_all_taken_still_hears_of_its_hold(sem):
+def test_a_retry_that_finds_all_taken_still_returns_its_hold(sem):
     held = sem.acquire("a", 3)
 
     assert sem.acquire("a", 3, wait=False)[:3] == ["HELD", 10000, held[2]]
@@ -162,7 +162,7 @@ def test_extend_can_shorten(sem):
 
 
 @pytest.mark.parametrize("purged", [False, True])
-def test_what_ran_out_is_neither_extended_nor_released(sem, purged):
+def test_a_hold_that_ran_out_is_neither_extended_nor_released(sem, purged):
     sem.acquire("a", 2, lease=1000)
     sem.world.advance(1000)
     if purged:
@@ -211,7 +211,7 @@ def test_a_hold_whose_record_was_lost_goes_on_without_a_fence(sem):
 # -- the limit
 
 
-def test_another_limit_is_told_while_the_semaphore_is_in_use(sem):
+def test_another_limit_is_refused_while_the_semaphore_is_in_use(sem):
     sem.acquire("a")
     before = sem.world.dump()
 
@@ -220,7 +220,7 @@ def test_another_limit_is_told_while_the_semaphore_is_in_use(sem):
     assert sem.world.dump() == before
 
 
-def test_another_limit_is_told_while_somebody_waits(sem):
+def test_another_limit_is_refused_while_somebody_waits(sem):
     sem.acquire("a", 3, lease=1000)
     sem.world.listen("c-b")
     sem.acquire("b")
@@ -325,7 +325,7 @@ def test_inspection_lists_holders_by_fence_and_waiters_in_order(sem):
     assert sem.world.dump() == before
 
 
-def test_inspection_lists_no_more_than_asked(sem):
+def test_inspection_lists_no_more_than_its_limit(sem):
     sem.acquire("a")
     sem.acquire("b", 2)
     sem.queue("c", "d")

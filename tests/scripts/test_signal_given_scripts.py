@@ -153,7 +153,7 @@ def test_the_dead_are_found_after_the_clock_was_set_back(signals):
     assert signals.given() == ["b s2"]
 
 
-def test_who_lives_keeps_it_when_the_clock_is_set_back(signals):
+def test_a_live_holder_keeps_it_when_the_clock_is_set_back(signals):
     signals.crowd("a", 1)
     signals.one()
     signals.crowd("b", 2)

@@ -66,7 +66,7 @@ def test_memory_of_a_signal_ends_by_itself(signals):
     assert KEEP_MS - 10_000 < left <= KEEP_MS
 
 
-def test_who_cannot_hear_is_passed_over_and_keeps_its_place(signals):
+def test_a_waiter_without_an_inbox_is_passed_over_and_keeps_its_place(signals):
     signals.crowd("deaf", 1, listens=False)
     signals.crowd("b", 2)
 
@@ -86,7 +86,7 @@ def test_the_dead_leave_the_list(signals):
     assert signals.world.inbox("dead") == []
 
 
-def test_many_who_cannot_hear_hide_nobody(signals):
+def test_many_waiters_without_an_inbox_hide_nobody(signals):
     signals.crowd("deaf", *range(1, 101), listens=False)
     signals.crowd("b", 200)
 
@@ -103,7 +103,7 @@ def test_work_in_one_call_is_bounded_and_says_so(signals):
     assert [reply[1:3] for reply in replies] == [[0, 1], [0, 1], [1, 0]]
 
 
-def test_who_has_no_secret_in_the_list_is_passed_over(signals):
+def test_a_waiter_without_a_secret_in_the_list_is_passed_over(signals):
     signals.crowd("a", 1)
     signals.crowd("b", 2)
     signals.redis("HDEL", keys_of(b"go")[2], "2 a")
@@ -151,7 +151,7 @@ def test_the_dead_and_the_deaf_are_not_counted(signals):
     assert signals.waiting() == []
 
 
-def test_retried_broadcast_is_told_the_same_number(signals):
+def test_retried_broadcast_returns_the_same_number(signals):
     signals.crowd("a", 1, 2)
     first = signals.all("n.1")
     signals.crowd("a", 3)
@@ -286,7 +286,7 @@ def test_listeners_of_the_channel_are_counted_as_processes(signals):
     listener.close()
 
 
-def test_other_names_hear_nothing(signals):
+def test_other_names_receive_nothing(signals):
     signals.world.listen("a")
     signals.wait("a", 1, b"stop")
 

@@ -14,7 +14,7 @@ def signals(world):
 # -- waiting
 
 
-def test_who_waits_is_in_the_list_alive_and_counted(signals):
+def test_a_waiter_is_in_the_list_alive_and_counted(signals):
     code, now, ticket = signals.wait("a", 1)
 
     assert code == "QUEUED"
@@ -92,7 +92,7 @@ def test_entry_that_is_not_the_callers_is_refused(signals, who):
 # -- leaving
 
 
-def test_who_leaves_is_gone_and_not_counted(signals):
+def test_a_waiter_that_leaves_is_gone_and_not_counted(signals):
     signals.crowd("a", 1, 2)
 
     assert signals.cancel("a", 1) == ["RELEASED"]
@@ -101,7 +101,7 @@ def test_who_leaves_is_gone_and_not_counted(signals):
     assert signals.world.inbox("a") == []
 
 
-def test_who_leaves_after_a_signal_hears_a_word_behind_it(signals):
+def test_a_waiter_that_leaves_after_a_signal_gets_a_word_behind_it(signals):
     signals.crowd("a", 1)
     signals.one()
 
@@ -133,7 +133,7 @@ def test_retried_cancel_sends_the_word_and_changes_nothing(signals):
     assert signals.world.dump() == before
 
 
-def test_cancel_leaves_all_lists_and_tells_of_one_that_has_signalled(signals):
+def test_cancel_leaves_all_lists_and_returns_one_that_has_signalled(signals):
     signals.world.listen("a")
     signals.wait("a", 1, b"go", b"stop")
     signals.one(name=b"stop")
@@ -144,7 +144,7 @@ def test_cancel_leaves_all_lists_and_tells_of_one_that_has_signalled(signals):
     assert signals.world.inbox("a")[2:] == [b"1 wake s1.5ec "]
 
 
-def test_word_to_one_who_cannot_hear_is_told_to_have_reached_nobody(signals):
+def test_a_word_to_a_waiter_without_an_inbox_reaches_nobody(signals):
     assert signals.cancel("a", 1) == ["GONE", 0]
 
 
@@ -163,7 +163,7 @@ def test_refresh_keeps_the_client_alive(signals):
     assert signals.one()[1] == 1
 
 
-def test_missing_entry_is_told_of_behind_the_signal(signals):
+def test_missing_entry_is_reported_behind_the_signal(signals):
     signals.crowd("a", 1, 2)
     signals.one()
 
@@ -175,7 +175,7 @@ def test_missing_entry_is_told_of_behind_the_signal(signals):
     ]
 
 
-def test_refresh_of_several_lists_tells_which_one_misses_the_entry(signals):
+def test_refresh_of_several_lists_returns_which_one_misses_the_entry(signals):
     signals.world.listen("a")
     signals.wait("a", 1, b"go", b"stop")
     signals.redis("DEL", *keys_of(b"stop"))
@@ -211,7 +211,7 @@ def test_refresh_that_announces_another_number_of_entries_is_refused(signals):
         *(("refresh", 0), ("refresh", 1), ("cancel", 0), ("cancel", 2)),
     ],
 )
-def test_wrong_type_at_a_key_is_raised_and_nobody_told(signals, verb, index):
+def test_wrong_type_at_a_key_is_raised_and_nobody_woken(signals, verb, index):
     signals.crowd("a", 1)
     key = keys_of(b"go")[index]
     signals.redis("DEL", key)
@@ -252,7 +252,9 @@ def stranger(signals):
     signals.redis("ACL", "DELUSER", "mute")
 
 
-def test_who_may_not_tell_is_told_so_and_the_list_stays(signals, stranger):
+def test_without_the_right_to_publish_it_is_refused_and_the_list_stays(
+    signals, stranger
+):
     signals.crowd("a", 1)
 
     assert signals.one(via=stranger) == ["SIGNALLED", 0, 0, 1]
@@ -261,7 +263,9 @@ def test_who_may_not_tell_is_told_so_and_the_list_stays(signals, stranger):
     assert signals.counts() == {"a": 1}
 
 
-def test_who_may_not_tell_many_is_told_so_and_the_list_stays(signals, stranger):
+def test_without_the_right_to_publish_to_many_it_is_refused_and_the_list_stays(
+    signals, stranger
+):
     for number in range(300):
         signals.crowd(f"c{number}", number, listens=number < 10)
 

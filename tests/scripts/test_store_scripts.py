@@ -263,7 +263,9 @@ def test_ids_are_forgotten_a_few_at_a_time(store, world):
 
 
 @pytest.mark.parametrize("bad", ["", "x", "-1", "1.5", str(2**53)])
-def test_what_is_no_timestamp_is_refused_before_anything_is_written(store, world, bad):
+def test_a_text_that_is_no_timestamp_is_refused_before_anything_is_written(
+    store, world, bad
+):
     with pytest.raises(ReplyError, match="ILKARG"):
         store.read("a", bad)
     with pytest.raises(ReplyError, match="ILKARG"):

@@ -82,7 +82,7 @@ def test_ticket_rises_past_the_last_even_when_the_first_left(world):
     assert world.line() == [b"y", b"x"]
 
 
-def test_retry_after_a_lost_grant_is_told_of_it(world):
+def test_retry_after_a_lost_grant_returns_it(world):
     world.acquire("a")
     world.queue("b")
     world.release("a")

@@ -57,7 +57,7 @@ def test_a_client_says_what_the_store_offers(
 
 
 @pytest.mark.parametrize("what", OPEN)
-def test_what_is_not_offered_is_refused_and_named(
+def test_a_kind_that_is_not_offered_is_refused_and_named(
     store: Store, client: interlock.Client, what: str
 ) -> None:
     if what in store.offers:

@@ -123,7 +123,7 @@ def is_refreshed(client: interlock.Client) -> bool:
     return client.stats().refreshes > 0
 
 
-# What each waits for does not happen.
+# Waits for events that do not happen.
 WAITS: dict[str, Callable[[interlock.Client, str], Wait]] = {
     "lock": lambda client, name: client.lock(name, ttl=TTL).acquire,
     "election": lambda client, name: client.election(name).observe().get,

@@ -34,7 +34,7 @@ def is_run_by_any(case: Any) -> bool:
     return any(case.id in table_rules.titles(one.offers) for one in STORES)
 
 
-def test_what_is_left_out_is_listed() -> None:
+def test_cases_that_are_left_out_are_listed() -> None:
     listed = table_rules.LEFT_OUT.read_text().splitlines()
     found = table_rules.left_out({one.scheme: one.offers for one in STORES})
     assert [line for line in listed if not line.startswith("#")] == found

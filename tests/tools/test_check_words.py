@@ -156,3 +156,31 @@ def test_an_exception_without_a_reason_is_refused(tree):
     tree.put("tools/check_words.txt", f'{PAGE}: "What is held"\n')
 
     assert "not an exception" in tree.judge()
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "right"),
+    [
+        (
+            TESTED,
+            "TEST(who_waits_is_served)\n{\n}\n",
+            "TEST(a_waiter_is_served)\n{\n}\n",
+        ),
+        (
+            TESTED,
+            "TEST_WITH(setup, NULL,\n          a_loss_is_told)\n{\n}\n",
+            "TEST_WITH(setup, NULL,\n          a_loss_is_reported)\n{\n}\n",
+        ),
+        (
+            "tests/python/test_lock.py",
+            "def test_a_pattern_hears_all():\n    pass\n",
+            "def test_a_pattern_receives_all():\n    pass\n",
+        ),
+    ],
+)
+def test_the_name_of_a_test_is_a_sentence(tree, path, wrong, right):
+    tree.put(path, right)
+    assert tree.judge() == ""
+
+    tree.put(path, wrong)
+    assert f"{path}:1: " in tree.judge()

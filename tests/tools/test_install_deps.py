@@ -40,7 +40,7 @@ def missing(tmp_path):
 
 
 @pytest.mark.parametrize("level", ["build", "test"])
-def test_a_user_is_told_of_all_that_root_gets(missing, level):
+def test_a_user_gets_the_names_of_all_packages_that_root_gets(missing, level):
     told = missing(level, **{"apt-cache": "  Candidate: 1.2.0-6"})
     assert {"apt-get", "libssl-dev", HIREDIS} <= set(told)
 
@@ -49,7 +49,7 @@ def test_nobody_knows_the_packages_before_the_first_update(missing):
     assert HIREDIS in missing("build")
 
 
-def test_an_old_hiredis_is_not_asked_for(missing):
+def test_an_old_hiredis_is_not_requested(missing):
     assert HIREDIS not in missing("build", **{"apt-cache": "  Candidate: 0.14.1-2"})
 
 

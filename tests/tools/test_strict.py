@@ -36,7 +36,7 @@ def test_warnings_of_a_named_compiler_are_errors(strict, name, version):
 @pytest.mark.parametrize(
     ("name", "version"), [("cc", "14"), ("cc", "4.2.1"), ("clang", "19.1.7")]
 )
-def test_those_of_others_are_told_and_fail_nothing(strict, name, version):
+def test_those_of_others_are_reported_and_fail_nothing(strict, name, version):
     told = strict(name, version)
     assert told.stdout == "OFF\n"
     assert f"{version} are no errors" in told.stderr

@@ -71,7 +71,7 @@ def test_names_without_a_slot_are_refused_with_the_reason(
         assert lock.held
 
 
-def test_a_hold_of_names_of_all_nodes_tells_who_broke_one(
+def test_a_lost_hold_of_names_of_all_nodes_names_the_breaker(
     nodes: Cluster, client: interlock.Client
 ) -> None:
     names = names_of_all_nodes(nodes, "broken")
@@ -674,7 +674,7 @@ def test_a_pattern_that_is_listened_to_misses_nothing(
             assert received == (names[number % 3].encode(), b"%d" % number)
 
 
-def test_a_silent_node_does_not_keep_a_pattern_from_being_heard(
+def test_a_silent_node_does_not_keep_a_pattern_from_its_messages(
     nodes: Cluster, client: interlock.Client
 ) -> None:
     silent, *others = names_of_all_nodes(nodes, "silent")

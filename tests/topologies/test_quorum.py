@@ -254,7 +254,7 @@ def test_longer_leases_than_the_longest_are_refused(
         lock.extend(TTL + 1)
 
 
-def test_what_a_quorum_does_not_keep_is_refused(
+def test_kinds_that_a_quorum_does_not_keep_are_refused(
     client: interlock.Client, name: str
 ) -> None:
     for opened in (

@@ -57,7 +57,7 @@ def test_a_majority_has_the_value_of_the_leader(kept: Quorum, name: str) -> None
         assert other.leader() is None
 
 
-def test_who_resigns_is_followed_in_order(kept: Quorum, name: str) -> None:
+def test_a_leader_that_resigns_is_followed_in_order(kept: Quorum, name: str) -> None:
     with interlock.connect(kept.url()) as client:
         first = client.election(name, value=b"first", ttl=TTL)
         assert first.campaign(5)

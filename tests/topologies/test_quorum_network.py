@@ -399,9 +399,7 @@ def read_line(process: subprocess.Popen) -> str:
     return process.stdout.readline().strip()
 
 
-def test_a_client_that_was_frozen_is_told_of_the_loss(
-    network: Network, name: str
-) -> None:
+def test_a_client_that_was_frozen_learns_the_loss(network: Network, name: str) -> None:
     with (
         holder(network.nodes.url(), name, 2) as frozen,
         interlock.connect(network.nodes.url()) as client,

@@ -106,7 +106,7 @@ def test_a_frozen_server_delays_no_put(
     servers.servers[1].thaw()
 
 
-def test_what_was_missed_is_repaired_by_a_get(
+def test_a_missed_write_is_repaired_by_a_get(
     servers: Servers, client: interlock.Client, name: str
 ) -> None:
     kv = client.kv(name)
@@ -593,7 +593,7 @@ def test_urls_that_make_no_sense(url: str, why: str) -> None:
         interlock.connect(url)
 
 
-def test_what_a_ring_does_not_keep(client: interlock.Client, name: str) -> None:
+def test_kinds_that_a_ring_does_not_keep(client: interlock.Client, name: str) -> None:
     assert client.offers("kv")
     assert not client.offers("lock")
     with pytest.raises(interlock.UnsupportedError, match="the ring offers no lock"):

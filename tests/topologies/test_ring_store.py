@@ -263,7 +263,7 @@ def calls(servers: Servers) -> int:
     )
 
 
-def test_what_dead_coordinators_have_left_is_ended_a_transaction_at_a_time(
+def test_transactions_of_dead_coordinators_are_ended_one_at_a_time(
     servers: Servers, client: interlock.Client, name: str
 ) -> None:
     coordinators, each = 50, 20

@@ -517,7 +517,7 @@ TEST(a_name_that_no_node_has_is_refused)
     }
 }
 
-TEST(a_created_node_has_the_path_that_was_asked_for)
+TEST(a_created_node_has_the_requested_path)
 {
     static const char *const paths[] = {"/test/b0000000001", "/test/a", "",
                                         "/test/a00000000x1",
@@ -629,7 +629,7 @@ TEST(an_event_that_makes_no_sense_is_refused)
     assert_refused_by(ILK__ZK_GET, &huge);
 }
 
-TEST(an_event_fires_only_what_was_asked_for)
+TEST(an_event_fires_only_its_watches)
 {
     const frame other = event_of(2, "/test/b"), own = event_of(2, "/test/a");
     frame one = reply_to(1, 1, 0);

@@ -43,7 +43,7 @@ TEST(bytes_leave_in_the_order_they_came)
     ilk__buf_free(&buf);
 }
 
-TEST(reserved_room_holds_what_was_asked_for)
+TEST(reserved_room_holds_as_many_bytes)
 {
     ilk__buf buf = {0};
     char *at;
@@ -59,7 +59,7 @@ TEST(reserved_room_holds_what_was_asked_for)
     ilk__buf_free(&buf);
 }
 
-TEST(room_in_front_is_used_before_more_is_asked_for)
+TEST(room_in_front_is_used_before_more_is_allocated)
 {
     ilk__buf buf = {0};
     size_t room;

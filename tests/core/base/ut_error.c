@@ -22,7 +22,7 @@ TEST(every_status_has_a_name_and_a_text_of_its_own)
     }
 }
 
-TEST(numbers_that_are_no_status_are_told_so)
+TEST(numbers_that_are_no_status_have_a_text)
 {
     const int32_t strange[] = {1, LAST - 1, INT32_MIN, INT32_MAX};
 
@@ -85,7 +85,7 @@ TEST(control_bytes_become_question_marks)
 }
 
 /* A server's text could steer the terminal that shows it. */
-TEST(what_no_terminal_should_get_becomes_question_marks)
+TEST(bytes_that_no_terminal_should_get_become_question_marks)
 {
     static const char *const texts[][2] = {
         {"\xc2\x9b"

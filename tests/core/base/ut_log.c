@@ -103,7 +103,7 @@ TEST(a_level_lets_through_what_is_as_grave)
                         "interlock: info: i3\ninterlock: debug: d4\n");
 }
 
-TEST(a_level_that_is_none_is_told_and_taken_as_warn)
+TEST(an_unknown_level_is_reported_and_taken_as_warn)
 {
     const char *said = child_says("loud", say_one_of_each);
 

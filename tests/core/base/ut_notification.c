@@ -123,7 +123,7 @@ TEST(the_same_news_twice_is_one_notification_with_the_last_status)
     assert_int_equal(next(), 0);
 }
 
-TEST(what_finds_the_queue_full_is_counted)
+TEST(notifications_that_find_the_queue_full_are_counted)
 {
     for (int64_t id = 1; id <= ILK__NOTIFICATION_MAX + 5; id++)
         push(id);
@@ -133,7 +133,7 @@ TEST(what_finds_the_queue_full_is_counted)
     assert_int_equal(next(), 1);
 }
 
-TEST(what_finds_no_memory_is_counted)
+TEST(notifications_that_find_no_memory_are_counted)
 {
     ilk__alloc_fail_at(1);
     push(1);

@@ -34,7 +34,7 @@ static ilk_op *start_ping(ilk_client *of)
 /* ---- commands are written ----------------------------------------------- */
 
 /* The one that finds the connection open sends all that was held. */
-TEST(what_is_started_while_it_connects_is_sent)
+TEST(operations_started_while_it_connects_are_sent)
 {
     static ilk_op *ops[PINGS];
     ilk_client *fresh = open_client();
@@ -248,7 +248,7 @@ TEST(a_cancel_outlives_the_loss_of_a_grant)
     ilk_lock_free(lock);
 }
 
-TEST(who_is_freed_before_the_lease_is_there_holds_nothing)
+TEST(a_handle_freed_before_the_lease_is_there_holds_nothing)
 {
     ilk_lock *lock = open_lock_with(client, "dropped", 0, ILK_LOCK_NO_RENEW);
     ilk_op *op = start_granted(lock, "dropped");
@@ -264,7 +264,7 @@ TEST(who_is_freed_before_the_lease_is_there_holds_nothing)
 }
 
 /* The inbox opens for a wait, and all sleeping operations are woken. */
-TEST(who_starts_nothing_is_woken_for_notifications_alone)
+TEST(a_loop_without_operations_is_woken_for_notifications_alone)
 {
     ilk_client *plain = open_client();
     ilk_lock *held = open_lock(client, "plain"),

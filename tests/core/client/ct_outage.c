@@ -353,7 +353,7 @@ TEST(no_wait_for_an_outage_fails_at_once)
     close_both(lock, client);
 }
 
-TEST(opening_waits_only_if_told_to)
+TEST(opening_waits_only_by_its_option)
 {
     ilk_client *client = NULL;
     ilk_client_opts opts;

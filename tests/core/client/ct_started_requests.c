@@ -442,7 +442,7 @@ TEST(wrong_arguments_start_nothing)
     close_all();
 }
 
-TEST(who_holds_nothing_starts_nothing)
+TEST(a_handle_that_holds_nothing_starts_nothing)
 {
     open_all(client);
     for (EACH(r)) {

@@ -448,7 +448,7 @@ TEST(a_wait_that_ends_early_leaves_nothing)
     }
 }
 
-TEST(what_a_wait_that_ended_early_did_not_get_is_there)
+TEST(a_wait_that_ended_early_leaves_its_object_there)
 {
     for (int way = 0; way < WAYS; way++) {
         wait_all(client);
@@ -492,7 +492,7 @@ TEST(a_wait_may_end_before_it_is_in_the_queue)
 }
 
 /* Nobody has it, so the server grants at once. */
-TEST(what_was_granted_at_once_is_given_back)
+TEST(a_grant_at_once_is_given_back)
 {
     open_all(client);
     for (EACH(p))

@@ -211,7 +211,7 @@ static void assert_no_sense(const char *payload, size_t len)
     assert_null(next_inflight());
 }
 
-TEST(what_makes_no_sense_changes_nothing)
+TEST(senseless_messages_change_nothing)
 {
     static const char *const garbage[] = {"",
                                           " ",

@@ -209,7 +209,7 @@ static int asked(void *user)
     return ++*(int *)user == 3;
 }
 
-TEST(a_program_is_asked_whether_a_tick_ends_a_request)
+TEST(a_program_decides_whether_a_tick_ends_a_request)
 {
     int times = 0;
 

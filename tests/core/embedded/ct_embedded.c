@@ -201,7 +201,7 @@ TEST(stop_of_a_frozen_server_times_out)
     ilk__embedded_detach(embedded);
 }
 
-TEST(operators_are_told_of_wrong_arguments)
+TEST(wrong_arguments_of_operators_are_refused)
 {
     ilk_server_info info = {.size = sizeof info};
     ilk_error err;

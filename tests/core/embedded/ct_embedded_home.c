@@ -169,7 +169,7 @@ TEST(the_server_follows_no_link_for_its_pid_file)
 }
 
 /* Root may write everywhere, so the test is done by somebody else. */
-TEST(an_unwritable_directory_is_told)
+TEST(an_unwritable_directory_is_reported)
 {
     int status;
     pid_t pid;
@@ -194,7 +194,7 @@ TEST(an_unwritable_directory_is_told)
     assert_int_equal(status, 0);
 }
 
-TEST(a_path_too_long_for_a_socket_is_told)
+TEST(a_path_too_long_for_a_socket_is_reported)
 {
     char dir[200];
 
@@ -222,7 +222,7 @@ static void write_program(const char *name, const char *text)
     setenv("INTERLOCK_SERVER", in_tmp(name), 1);
 }
 
-TEST(a_program_that_fails_is_told_with_its_status)
+TEST(a_program_that_fails_is_reported_with_its_status)
 {
     write_program("failing", "#!/bin/sh\nexit 3\n");
     assert_fails(NULL, 5000, ILK_ECONN, "status 3; see ");

@@ -166,7 +166,7 @@ TEST(data_survive_a_killed_user)
 }
 
 /* The next client finds a server that stays, or starts a new one. */
-TEST(who_comes_while_it_ends_has_a_server)
+TEST(a_client_that_comes_while_it_ends_has_a_server)
 {
     char expected[16];
 

@@ -13,7 +13,7 @@ AROUND_ALL(state_setup, state_teardown);
 
 /* ---- the barrier's wait ------------------------------------------------- */
 
-TEST(each_party_is_told_its_index)
+TEST(each_party_gets_its_index)
 {
     ilk_barrier *parties[3];
     ilk_error err = {0};
@@ -145,7 +145,7 @@ TEST(a_latch_is_counted_and_reset)
     ilk_latch_free(b);
 }
 
-TEST(a_failure_is_told_by_the_operation)
+TEST(the_operation_reports_a_failure)
 {
     ilk_latch *a = open_latch(other, "differs", 3),
               *b = open_latch(client, "differs", 4);

@@ -121,7 +121,7 @@ TEST(addresses_are_there_at_once)
     ilk__resolve_free(NULL);
 }
 
-TEST(the_descriptor_tells_the_end)
+TEST(the_descriptor_reports_the_end)
 {
     const struct addrinfo *list;
     ilk__resolve *resolve;
@@ -153,7 +153,7 @@ TEST(a_name_leads_to_a_connection)
     conn = NULL;
 }
 
-TEST(an_unknown_name_is_told)
+TEST(an_unknown_name_is_reported)
 {
     assert_int_equal(open_name("nowhere", 2000), ILK_ECONN);
     conn_case_says("nowhere");

@@ -185,7 +185,7 @@ TEST(certificates_are_verified_by_name_and_authority)
     }
 }
 
-TEST(a_name_is_asked_for)
+TEST(the_client_hello_has_the_name)
 {
     wire w = {0};
 
@@ -291,7 +291,7 @@ TEST(a_stream_that_is_no_tls_is_refused)
     unmake(&w);
 }
 
-TEST(the_servers_end_is_told)
+TEST(the_servers_end_is_reported)
 {
     char bytes[16];
     wire w = {0};

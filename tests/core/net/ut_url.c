@@ -45,7 +45,7 @@ TEST(tcp_in_full)
     ilk__url_free(&url);
 }
 
-TEST(what_is_not_given_has_its_default)
+TEST(parts_that_are_not_given_have_their_defaults)
 {
     ilk__url url = parse("redis://h");
 

@@ -142,7 +142,7 @@ TEST(a_deadline_is_kept_in_the_backlog)
     assert_inflight_ended(next, ILK_OK);
 }
 
-TEST(who_must_end_does_not_enter_the_backlog)
+TEST(an_operation_that_must_end_does_not_enter_the_backlog)
 {
     runner *self;
 
@@ -158,7 +158,7 @@ TEST(who_must_end_does_not_enter_the_backlog)
     assert_inflight_ended(&runners[ILK__WIRE_FULL], ILK_OK);
 }
 
-TEST(who_is_withheld_in_the_backlog_is_not_sent)
+TEST(an_operation_withheld_in_the_backlog_is_not_sent)
 {
     runner *self;
 

@@ -8,7 +8,7 @@ AROUND_EACH(inflight_setup, inflight_teardown);
 
 /* ---- a link that is lost ------------------------------------------------ */
 
-TEST(what_was_on_the_wire_is_asked_again)
+TEST(a_request_that_was_on_the_wire_is_sent_again)
 {
     start_many(3);
 
@@ -24,7 +24,7 @@ TEST(what_was_on_the_wire_is_asked_again)
     assert_int_equal(runners[0].err.code, 0);
 }
 
-TEST(what_was_held_fails_and_tells_why)
+TEST(a_held_request_fails_with_the_reason)
 {
     pipeline.connection.up = 0;
     start_inflight(0, &op_case_change, -1);
@@ -151,7 +151,7 @@ static const ilk__op_type dozing = {.name = "dozing",
                                     .start = doze,
                                     .wake = woken};
 
-TEST(who_sleeps_is_woken_by_news_by_time_and_by_the_end)
+TEST(a_sleeper_is_woken_by_messages_by_time_and_by_the_end)
 {
     for (int i = 0; i < 3; i++)
         start_inflight(i, &dozing, 100);

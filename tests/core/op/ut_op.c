@@ -89,7 +89,7 @@ TEST(a_plain_command_is_not_taken_for_a_script)
 
 /* ---- a server that is busy ---------------------------------------------- */
 
-TEST(busy_and_loading_are_told_to_the_impatient)
+TEST(busy_and_loading_are_errors_of_the_impatient)
 {
     send_op(&op_case_change, 5000);
     assert_int_equal(op_answer(&sent_op, "-BUSY running a script\r\n"),

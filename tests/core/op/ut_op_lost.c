@@ -13,7 +13,7 @@ AROUND_EACH(sent_op_setup, sent_op_teardown);
 
 /* ---- replies that do not come ------------------------------------------- */
 
-TEST(a_lost_reply_is_asked_for_again_at_once)
+TEST(a_request_without_its_reply_is_sent_again_at_once)
 {
     send_op(&op_case_change, 5000);
 
@@ -57,7 +57,7 @@ TEST(the_second_lost_reply_is_followed_by_the_first_pause)
     assert_int_equal(sent_op.backoff_ms, ILK__REQUEST_PAUSE_FIRST_MS);
 }
 
-TEST(a_reply_lost_after_pauses_is_asked_for_again_at_once)
+TEST(a_request_whose_reply_is_lost_after_pauses_is_sent_again_at_once)
 {
     send_op(&op_case_change, 5000);
     sent_op.persist_ms = ILK__FOREVER;
@@ -200,7 +200,7 @@ TEST(unsent_until_the_deadline_is_an_outage)
     assert_int_equal(sent_op.status, ILK_ECONN);
 }
 
-TEST(what_only_reads_is_never_unknown)
+TEST(a_request_that_only_reads_is_never_unknown)
 {
     send_op(&op_case_look, 5000);
     sent_op.persist_ms = ILK__FOREVER;

@@ -62,7 +62,7 @@ static void assert_hears(listening *e, const char *channel, const char *data)
 
 /* ---- hearing ------------------------------------------------------------ */
 
-TEST(what_is_published_after_begin_is_heard)
+TEST(messages_published_after_begin_are_received)
 {
     ilk_error err = {0};
     listening e;
@@ -140,7 +140,7 @@ TEST(after_a_broken_connection_it_listens_again)
 
 /* ---- the end of a wait -------------------------------------------------- */
 
-TEST(silence_lasts_as_long_as_was_asked)
+TEST(silence_lasts_as_long_as_its_limit)
 {
     ilk_error err = {0};
     ilk__channel_message *message;
@@ -212,7 +212,7 @@ TEST(interrupt_cancel_and_close_end_a_wait)
 
 /* ---- refused ------------------------------------------------------------ */
 
-TEST(a_channel_without_a_right_is_told_and_waits_go_on)
+TEST(a_channel_without_a_right_is_refused_and_waits_go_on)
 {
     ilk_client *other = open_client();
     ilk_lock *held = open_lock(other, "pier"), *lock;

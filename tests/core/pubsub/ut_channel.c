@@ -15,7 +15,7 @@ AROUND_EACH(channel_setup, channel_teardown);
 
 /* ---- subscribing -------------------------------------------------------- */
 
-TEST(it_is_asked_for_once_and_begins_when_confirmed)
+TEST(it_is_subscribed_once_and_begins_when_confirmed)
 {
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
@@ -98,7 +98,7 @@ TEST(a_newcomer_begins_after_a_reconnect)
 }
 
 /* The first answer is that of a subscription which was taken back since. */
-TEST(asked_for_twice_it_begins_with_the_second_answer)
+TEST(subscribed_twice_it_begins_with_the_second_reply)
 {
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
@@ -135,7 +135,7 @@ TEST(a_reconnect_asks_again_and_is_a_gap)
         strstr(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS));
 }
 
-TEST(away_for_a_minute_is_told)
+TEST(away_for_a_minute_is_reported)
 {
     listener_join(&listener_one, "news", 0, 0);
     assert_int_equal(listener_wait(0, -1), ILK__ACT_SLEEP);
@@ -146,7 +146,7 @@ TEST(away_for_a_minute_is_told)
     assert_int_equal(listening.status, ILK_ECONN);
 }
 
-TEST(a_refusal_is_told_to_its_listeners_alone)
+TEST(a_refusal_reaches_its_listeners_alone)
 {
     const char *words;
 
@@ -170,7 +170,7 @@ TEST(a_refusal_is_told_to_its_listeners_alone)
     assert_string_equal(subscriber_sends(&inbox_subscriber), "");
 }
 
-TEST(a_replica_that_refuses_is_not_asked_again)
+TEST(a_replica_that_refuses_is_not_tried_again)
 {
     listener_join(&listener_one, "news", 0, 1);
     (void)subscriber_sends(&inbox_subscriber);
@@ -187,7 +187,7 @@ TEST(a_replica_that_refuses_is_not_asked_again)
     assert_string_equal(subscriber_sends(&replica_subscriber), SUBSCRIBE_NEWS);
 }
 
-TEST(who_comes_behind_a_refusal_has_it_asked_for)
+TEST(a_listener_behind_a_refusal_subscribes_again)
 {
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
@@ -201,7 +201,7 @@ TEST(who_comes_behind_a_refusal_has_it_asked_for)
     assert_string_equal(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS);
 }
 
-TEST(a_refused_inbox_is_told)
+TEST(a_refused_inbox_is_reported)
 {
     listener_join(&listener_one, "news", 0, 0);
     assert_int_equal(listener_wait(0, -1), ILK__ACT_SLEEP);

@@ -30,7 +30,7 @@ TEST(each_listener_receives_each_message_in_order)
     assert_string_equal(listener_received(&listener_two), "news=one;news=;");
 }
 
-TEST(what_was_published_before_it_began_is_not_received)
+TEST(messages_published_before_it_began_are_not_received)
 {
     listener_join(&listener_one, "jobs.*", 1, 0);
     (void)subscriber_sends(&inbox_subscriber);
@@ -70,7 +70,7 @@ TEST(nor_when_the_last_one_has_just_left)
 
 /* The replica confirms and sends first; the primary's copy would be lost if the
  * listener began with the primary's confirmation. */
-TEST(what_a_replica_sent_is_not_lost)
+TEST(a_message_of_a_replica_is_not_lost)
 {
     static const char first[] = "1 notify 0.- id1 3 redgo";
     static const char second[] = "1 notify 0.- id2 3 redgo";
@@ -134,7 +134,7 @@ TEST(a_message_is_received_once_of_all_subscribers)
     assert_int_equal(listener_two.count, 1);
 }
 
-TEST(what_is_no_message_of_ours_is_the_servers_own_to_tell)
+TEST(a_message_that_is_not_ours_is_the_servers)
 {
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 1);

@@ -105,7 +105,7 @@ TEST(a_notify_goes_by_ticket)
     assert_memory_equal(message.data, "go", 2);
 }
 
-TEST(what_is_not_exactly_so_is_no_message)
+TEST(another_form_is_no_message)
 {
     static const char *const bad[] = {
         "",

@@ -95,7 +95,7 @@ TEST(a_replica_that_refuses_is_done_without)
 
 /* ---- grants ------------------------------------------------------------- */
 
-TEST(a_grant_by_hearsay_is_asked_for)
+TEST(a_grant_by_hearsay_is_requested)
 {
     taker t;
 
@@ -133,7 +133,7 @@ TEST(the_copy_of_a_grant_changes_nothing)
     taker_close(&t);
 }
 
-TEST(what_is_for_nobody_is_passed_on_once)
+TEST(an_orphaned_message_is_passed_on_once)
 {
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 grant x77 tok 18 5000 1000000 orders");

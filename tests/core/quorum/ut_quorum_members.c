@@ -333,7 +333,7 @@ TEST(one_that_was_read_early_is_read_again)
     assert_idle();
 }
 
-TEST(a_node_that_is_refused_is_asked_again)
+TEST(a_node_that_is_refused_is_read_again)
 {
     lose_one(3);
     ilk__members_refused(&members, 1);

@@ -202,7 +202,7 @@ TEST(a_vote_that_comes_after_the_hold_waits_for_an_extension)
     assert_false(ilk__votes_next(&votes, now, &command));
 }
 
-TEST(what_was_sent_before_an_extension_is_no_answer_to_it)
+TEST(a_reply_sent_before_an_extension_is_no_reply_to_it)
 {
     begin(3, 1);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
@@ -429,7 +429,7 @@ TEST(a_yield_without_a_reply_takes_the_vote)
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 1);
 }
 
-TEST(who_tries_once_yields_nothing)
+TEST(a_single_try_yields_nothing)
 {
     begin(3, 0);
     send_all(ILK__SCRIPT_QUORUM_ACQUIRE);

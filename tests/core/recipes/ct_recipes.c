@@ -299,7 +299,7 @@ TEST(arguments_without_sense_are_refused)
                                            large, sizeof large - 1, &err));
 }
 
-TEST(wrong_types_and_long_values_of_others_are_told)
+TEST(wrong_types_and_long_values_of_others_are_refused)
 {
     ilk_items *out = NULL;
     ilk_error err = {0};

@@ -131,7 +131,7 @@ TEST(urgent_lists_come_first_and_messages_are_settled)
     assert_int_equal(0, fixture_int(&fx, "EXISTS ilk:recipes:consumers:{low}"));
 }
 
-TEST(nothing_in_time_is_told)
+TEST(nothing_in_time_is_a_timeout)
 {
     ilk_consumer *none = NULL;
     ilk_items *items = NULL;
@@ -208,7 +208,7 @@ TEST(a_server_that_was_a_replica_meanwhile_goes_on)
 }
 
 /* The server moved it, and the answer went nowhere. */
-TEST(what_was_moved_unheard_is_taken_next)
+TEST(a_message_whose_move_had_no_reply_is_taken_next)
 {
     char keys[256];
     ilk_items *items = NULL;
@@ -340,7 +340,7 @@ TEST(a_killed_ones_message_goes_to_others)
     settle(consumer, ILK_RECIPES_DONE, ILK_OK);
 }
 
-TEST(one_taken_for_dead_is_told)
+TEST(one_taken_for_dead_gets_an_error)
 {
     char keys[256];
 

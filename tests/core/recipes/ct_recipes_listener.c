@@ -36,7 +36,7 @@ static void assert_silent(ilk_listener *by)
     assert_null(items);
 }
 
-TEST(a_listener_hears_between_its_waits_and_after_a_break)
+TEST(a_listener_receives_between_its_waits_and_after_a_break)
 {
     ilk_listener *listener = open_listener("ch", NULL);
     ilk_items *items = NULL;
@@ -87,7 +87,7 @@ TEST(one_waiter_is_signalled_once_until_it_waits_again)
 }
 
 /* Signallers of another kind choose a waiter that has its message already. */
-TEST(what_comes_behind_the_message_is_passed_on)
+TEST(bytes_behind_the_message_are_passed_on)
 {
     ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
     ilk_error err = {0};
@@ -108,7 +108,7 @@ TEST(what_comes_behind_the_message_is_passed_on)
 }
 
 /* A wait that times out while its signal is on the way. */
-TEST(what_came_at_the_last_moment_can_be_taken)
+TEST(a_message_of_the_last_moment_can_be_taken)
 {
     ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
     ilk_items *items = NULL;

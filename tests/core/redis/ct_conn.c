@@ -109,7 +109,7 @@ TEST(a_name_is_looked_up)
     assert_int_equal(open_url(url), ILK_OK);
 }
 
-TEST(resp2_when_asked_for)
+TEST(resp2_by_its_option)
 {
     assert_int_equal(open_tcp("", "/3?protocol=2"), ILK_OK);
     assert_int_equal(ilk__conn_protocol(conn), 2);
@@ -195,7 +195,7 @@ TEST(errors_in_scripts_are_seen_through)
     ilk__reply_free(ask("CONFIG SET maxmemory 0\r\n"));
 }
 
-TEST(a_password_is_asked_for)
+TEST(a_password_is_required)
 {
     fixture_command(&fx, "CONFIG SET requirepass sesame");
     assert_int_equal(open_tcp(":sesame@", ""), ILK_OK);
@@ -242,7 +242,7 @@ TEST(a_frozen_server_costs_no_more_than_the_deadline)
     assert_in_range(spent, 99, 100 + patience(20));
 }
 
-TEST(a_server_that_dies_is_told)
+TEST(a_server_that_dies_is_reported)
 {
     struct pollfd pfd = {.events = POLLIN};
     size_t bytes;

@@ -121,7 +121,7 @@ TEST(one_thread_alone_writes_each_command_at_once)
     assert_int_equal(traffic.writes, 10);
 }
 
-TEST(what_is_told_runs_before_what_is_asked_next)
+TEST(a_command_without_a_reply_runs_before_the_next_call)
 {
     char words[64], expected[16];
 
@@ -136,7 +136,7 @@ TEST(what_is_told_runs_before_what_is_asked_next)
     }
 }
 
-TEST(what_is_told_alone_does_not_pile_up)
+TEST(commands_without_replies_do_not_pile_up)
 {
     assert_string_equal(lane_ask("PING"), "PONG");
 
@@ -149,7 +149,7 @@ TEST(what_is_told_alone_does_not_pile_up)
 
 /* ---- giving up ---------------------------------------------------------- */
 
-TEST(who_gives_up_leaves_the_others_their_answers)
+TEST(a_call_that_gives_up_leaves_the_others_their_replies)
 {
     asker hasty = {.words = "INCR key", .timeout_ms = 100};
     asker patient = {.words = "INCR key", .timeout_ms = 5000};

@@ -72,7 +72,7 @@ TEST(threads_share_a_secret_connection)
     assert_int_equal(lane_case_traffic().connects, 1);
 }
 
-TEST(who_gives_up_leaves_the_others_their_answers)
+TEST(a_call_that_gives_up_leaves_the_others_their_replies)
 {
     asker hasty = {.words = "ECHO first", .timeout_ms = 100};
     asker patient = {.words = "ECHO second", .timeout_ms = 5000};

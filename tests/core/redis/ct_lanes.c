@@ -330,7 +330,7 @@ TEST(a_name_stays_on_the_lane_of_its_unanswered_command)
     assert_ptr_not_equal(lane_of("name", patience(10000)), other);
 }
 
-TEST(what_is_only_sent_is_executed_first)
+TEST(a_command_that_is_only_sent_is_executed_first)
 {
     ilk__command command;
 

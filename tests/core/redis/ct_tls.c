@@ -139,7 +139,7 @@ TEST(a_plain_server_is_no_tls_server)
     assert_non_null(strstr(err.msg, "localhost"));
 }
 
-TEST(a_client_certificate_may_be_asked_for)
+TEST(a_client_certificate_may_be_required)
 {
     fixture_command(&fx, "CONFIG SET tls-auth-clients yes");
     assert_int_equal(open_tls("localhost", "ca.crt", "client"), ILK_OK);
@@ -202,7 +202,7 @@ TEST(two_threads_share_a_connection)
     assert_int_equal(count, PINGS);
 }
 
-TEST(the_servers_death_is_told)
+TEST(the_servers_death_is_reported)
 {
     size_t bytes;
     ilk_status status;

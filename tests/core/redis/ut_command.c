@@ -112,7 +112,7 @@ TEST(a_freed_command_is_empty_and_usable)
     assert_formats_as(expected, sizeof expected - 1);
 }
 
-TEST(an_allocation_that_failed_is_told_by_format)
+TEST(an_allocation_that_failed_is_reported_by_format)
 {
     ilk_error err;
 
@@ -127,7 +127,7 @@ TEST(an_allocation_that_failed_is_told_by_format)
     assert_int_equal(ilk__buf_len(&out), 0);
 }
 
-TEST(no_room_for_the_bytes_is_told)
+TEST(no_room_for_the_bytes_is_reported)
 {
     ilk__command_add_str(&command, "PING");
     ilk__alloc_fail_at(1);

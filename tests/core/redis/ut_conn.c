@@ -117,7 +117,7 @@ TEST(a_server_that_is_full_says_so)
     assert_outcome(says, ILK_ECONN, "max number of clients reached");
 }
 
-TEST(a_server_that_closed_before_we_spoke_is_heard)
+TEST(a_server_that_closed_before_the_login_is_read)
 {
     static const char *const says[] = {
         "!-ERR max number of clients reached\r\n", NULL};

@@ -68,7 +68,7 @@ TEST(signals_do_not_end_it)
     assert_in_range(spent, 99, 100 + patience(SLACK_MS));
 }
 
-TEST(descriptors_that_ran_out_are_told)
+TEST(descriptors_that_ran_out_are_reported)
 {
     struct rlimit before, none;
     ilk_status numeric, named;
@@ -127,7 +127,7 @@ TEST(a_full_unix_queue_is_waited_for)
     conn = NULL;
 }
 
-TEST(each_failing_allocation_is_told)
+TEST(each_failing_allocation_is_reported)
 {
     static const char *const says[] = {HELLO_ANSWER, NULL};
     ilk_status status = ILK_ENOMEM;

@@ -74,7 +74,7 @@ TEST(one_receive_may_bring_several_replies)
     }
 }
 
-TEST(what_makes_no_sense_is_told)
+TEST(senseless_bytes_are_reported)
 {
     ilk__reply *reply;
     size_t bytes;
@@ -86,7 +86,7 @@ TEST(what_makes_no_sense_is_told)
     assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_EREPLY);
 }
 
-TEST(the_end_is_told)
+TEST(the_end_is_reported)
 {
     size_t bytes;
 

@@ -54,7 +54,7 @@ TEST(news_between_answers_are_skipped)
     assert_string_equal(lane_ask("INCR key"), "2");
 }
 
-TEST(an_answer_nobody_asked_for_ends_the_connection)
+TEST(a_reply_without_a_request_ends_the_connection)
 {
     static const char *const says[] = {HELLO, ":1\r\n:2\r\n", NULL};
 

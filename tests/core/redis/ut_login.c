@@ -130,7 +130,7 @@ TEST(the_protocol_is_learnt)
     assert_int_equal(t->login.protocol, 2);
 }
 
-TEST(old_servers_are_asked_in_old_words)
+TEST(old_servers_get_old_commands)
 {
     static const char *const refusals[] = {
         "-ERR unknown command `HELLO`, with args beginning with: `3`\r\n",
@@ -165,7 +165,7 @@ TEST(old_servers_are_asked_in_old_words)
     }
 }
 
-TEST(resp2_is_spoken_when_asked_for)
+TEST(resp2_is_spoken_by_its_option)
 {
     talk *t = &of_this_test;
 
@@ -446,7 +446,7 @@ TEST(a_database_out_of_range_is_refused)
     assert_non_null(strstr(err.msg, "DB index"));
 }
 
-TEST(want_of_memory_is_told)
+TEST(want_of_memory_is_reported)
 {
     talk *t = &of_this_test;
     ilk_error err;

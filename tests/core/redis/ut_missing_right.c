@@ -144,7 +144,7 @@ TEST(keys_and_channels)
 }
 
 /* The server's text alone remains. */
-TEST(a_right_that_nobody_can_tell)
+TEST(a_right_that_cannot_be_named)
 {
     static const char *const texts[] = {
         "NOPERM",

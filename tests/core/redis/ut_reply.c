@@ -359,7 +359,7 @@ static ilk_status read_once(const char *bytes)
 }
 
 /* hiredis' own allocations are failed as well. */
-TEST(every_failing_allocation_is_told)
+TEST(every_failing_allocation_is_reported)
 {
     hiredisAllocFuncs ours = {ilk__malloc, ilk__calloc, ilk__realloc,
                               ilk__strdup, ilk__free};

@@ -101,7 +101,7 @@ static void dead(int number)
     sentinels[number].listener = -1;
 }
 
-TEST(the_first_one_is_asked_and_the_primary_logged_in_to)
+TEST(the_first_one_names_the_primary_of_the_login)
 {
     peer_serve(&sentinels[0], says_answer());
     peer_serve(&server, says_master);
@@ -251,7 +251,7 @@ TEST(a_replica_is_left_for_what_another_sentinel_says)
     assert_true(fixture_now_ms() - before < patience(1000));
 }
 
-TEST(a_primary_that_refuses_is_asked_for_until_the_deadline)
+TEST(a_primary_that_refuses_is_looked_up_until_the_deadline)
 {
     int64_t before = fixture_now_ms(), spent;
 
@@ -277,7 +277,7 @@ TEST(a_role_that_makes_no_sense_is_no_primary)
     assert_int_equal(open_by("", 500), ILK_ECONN);
 }
 
-TEST(a_user_who_may_not_ask_for_the_role_is_told)
+TEST(a_user_without_the_right_to_role_gets_an_error)
 {
     static const char *const says[] = {LOGGED_IN, "-NOPERM no 'role'\r\n",
                                        NULL};

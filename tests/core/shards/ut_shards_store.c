@@ -124,7 +124,7 @@ static void assert_error(const char *part)
 
 /* ---- a repeated commit --------------------------------------------------- */
 
-TEST(what_its_first_copy_committed_is_finished)
+TEST(a_commit_of_its_first_copy_is_finished)
 {
     commit_without_reply();
     commit();
@@ -192,7 +192,7 @@ static void fire_later(int64_t ms)
     ilk__ring_fire_store(&ring, ilk__now_ms() + ms);
 }
 
-TEST(what_was_prepared_is_dropped_when_no_copy_comes)
+TEST(a_prepared_write_is_dropped_when_no_copy_comes)
 {
     commit_with_a_server_missing();
     fire_later(500);
@@ -484,7 +484,7 @@ TEST(an_intent_is_ended_with_its_transaction)
 }
 
 /* The home forgets the decision, and says so before the read has its reply. */
-TEST(what_a_home_says_that_forgets_is_no_reply_to_the_read)
+TEST(the_message_of_a_forgetful_home_is_no_reply_to_the_read)
 {
     read_key();
     meet(2000);
@@ -500,7 +500,7 @@ TEST(what_a_home_says_that_forgets_is_no_reply_to_the_read)
 }
 
 /* A server is away: its intents stay, and so does the decision. */
-TEST(what_cannot_be_reached_is_left)
+TEST(a_server_that_cannot_be_reached_is_left)
 {
     ring_case_lose(&ring.servers[1]);
     read_key();

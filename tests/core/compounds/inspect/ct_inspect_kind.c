@@ -42,7 +42,7 @@ static void assert_unused(int32_t kind, const char *state)
     ilk_info_free(info);
 }
 
-TEST(what_nobody_uses_is_not_in_use)
+TEST(a_name_without_users_is_not_in_use)
 {
     assert_unused(ILK_KIND_LOCK, "free");
     assert_unused(ILK_KIND_SEMAPHORE, "free");

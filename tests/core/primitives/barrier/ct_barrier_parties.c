@@ -72,7 +72,7 @@ TEST(a_killed_party_breaks_the_round_within_its_liveness)
     end_party(&dead);
 }
 
-TEST(a_frozen_party_breaks_the_round_and_hears_it_thawed)
+TEST(a_frozen_party_breaks_the_round_and_gets_that_when_thawed)
 {
     party frozen;
     int64_t took_ms;

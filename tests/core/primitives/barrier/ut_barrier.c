@@ -60,7 +60,7 @@ TEST(the_last_to_arrive_is_done_at_once)
     assert_null(state_waiter(barrier)->refresher);
 }
 
-TEST(a_change_is_asked_about_under_the_same_number)
+TEST(a_change_is_requested_under_the_same_number)
 {
     arrive(5000);
     inbox_receives("1 change ilk:barrier:wait:{b}");
@@ -94,7 +94,7 @@ TEST(time_that_runs_out_asks_to_leave)
     assert_null(state_waiter(barrier)->refresher);
 }
 
-TEST(who_leaves_too_late_has_passed)
+TEST(a_party_that_leaves_too_late_has_passed)
 {
     arrive(5000);
     local_ms += 5000;
@@ -106,7 +106,7 @@ TEST(who_leaves_too_late_has_passed)
     assert_int_equal(state_op.status, ILK_OK);
 }
 
-TEST(who_leaves_unheard_takes_its_entry_back)
+TEST(a_party_whose_leave_is_lost_takes_its_entry_back)
 {
     arrive(5000);
     local_ms += 5000;

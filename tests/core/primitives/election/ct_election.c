@@ -13,7 +13,7 @@ static ilk_error err;
 
 /* ---- leading ------------------------------------------------------------ */
 
-TEST(one_leads_and_the_others_are_told_so)
+TEST(one_leads_and_the_others_receive_that)
 {
     ilk_election *a = open_candidate(client, "one", 0, "addr-a");
     ilk_election *b = open_candidate(client, "one", 0, "addr-b");
@@ -298,7 +298,7 @@ static ilk_notification next_notification(ilk_client *of)
     return notification;
 }
 
-TEST(winning_and_losing_are_told)
+TEST(winning_and_losing_are_notifications)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(own, "news", 1500, "");

@@ -78,7 +78,7 @@ static ilk_election *open_identity(ilk_client *of, const bytes *identity)
     return open_candidate_with(of, "identity", &opts);
 }
 
-TEST(identities_of_any_bytes_are_told_apart)
+TEST(identities_of_any_bytes_are_distinct)
 {
     ilk_client *other = open_client();
 
@@ -204,7 +204,7 @@ TEST(wrong_arguments_are_refused)
     ilk_leader_free(NULL);
 }
 
-TEST(keys_of_another_type_are_told)
+TEST(keys_of_another_type_are_refused)
 {
     static const char *const parts[] = {"", ":fence", ":wait", ":value",
                                         ":seen"};

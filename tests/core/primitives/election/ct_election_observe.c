@@ -54,7 +54,7 @@ static ilk_leader *heard(listener *l)
     return l->found;
 }
 
-TEST(each_change_is_told_as_it_happens)
+TEST(each_change_is_received_as_it_happens)
 {
     ilk_election *a = open_candidate(client, "told", 0, "a");
     ilk_election *b = open_candidate(client, "told", 0, "b");
@@ -90,7 +90,7 @@ TEST(each_change_is_told_as_it_happens)
     ilk_election_free(b);
 }
 
-TEST(what_is_known_is_not_told_again)
+TEST(a_known_state_is_not_returned_again)
 {
     ilk_election *a = open_candidate(client, "known", 0, "a");
     ilk_observer *o = observe(a, 0);
@@ -113,7 +113,7 @@ TEST(what_is_known_is_not_told_again)
     ilk_election_free(a);
 }
 
-TEST(vacancies_are_told_to_those_who_ask_for_them)
+TEST(vacancies_are_sent_to_observers_that_want_them)
 {
     ilk_election_opts opts;
     ilk_election *a;
@@ -219,7 +219,7 @@ TEST(last_state_is_never_missed)
     ilk_election_free(a);
 }
 
-TEST(observer_outlives_its_election_and_ends_as_told)
+TEST(an_observer_outlives_its_election_and_ends_by_stop)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(own, "ends", 0, "");

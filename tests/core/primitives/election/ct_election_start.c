@@ -80,7 +80,7 @@ TEST(the_handle_shows_what_the_operation_did)
     ilk_election_free(election);
 }
 
-TEST(who_leads_is_told_so_at_once)
+TEST(a_leader_gets_that_at_once)
 {
     ilk_election *election = open_candidate(client, "again", 0, "a");
     int64_t term;
@@ -142,7 +142,7 @@ TEST(a_refused_value_leaves_the_old_one)
     ilk_election_free(election);
 }
 
-TEST(the_first_in_the_queue_leads_and_is_told_twice)
+TEST(the_first_in_the_queue_leads_and_is_notified_twice)
 {
     ilk_notification notification = {.size = sizeof notification};
     int won = 0, done = 0;

@@ -62,7 +62,7 @@ static void end(void)
     ilk_client_free(other);
 }
 
-TEST(each_change_is_told)
+TEST(each_change_is_returned)
 {
     observe("changes");
     op = start_next(-1);
@@ -114,7 +114,7 @@ TEST(a_freed_wait_misses_nothing)
     end();
 }
 
-TEST(hundreds_are_told_together)
+TEST(hundreds_are_woken_together)
 {
     enum { MANY = 300 };
     ilk_observer *observers[MANY];

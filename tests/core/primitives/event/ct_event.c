@@ -21,7 +21,7 @@ static void assert_seen(const ilk_event *event, int is_set, const char *data,
 
 /* ---- setting and seeing ------------------------------------------------- */
 
-TEST(who_comes_late_gets_a_set_event_at_once)
+TEST(a_late_waiter_gets_a_set_event_at_once)
 {
     ilk_event *a = open_event(client, "late"), *b = open_event(other, "late");
     ilk_error err = {0};
@@ -243,7 +243,7 @@ static void *change_often(void *arg)
 
 /* Some in between may be skipped; none comes twice or late, the last never
  * fails to come. */
-TEST(who_follows_two_that_race_sees_the_last)
+TEST(a_follower_of_two_that_race_sees_the_last)
 {
     ilk_event *a = open_event(client, "race"), *b = open_event(client, "race"),
               *follower = open_event(other, "race");

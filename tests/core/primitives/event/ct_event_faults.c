@@ -326,7 +326,7 @@ TEST(null_is_refused_everywhere)
     ilk_event_free(NULL);
 }
 
-TEST(a_key_of_another_type_is_told)
+TEST(a_key_of_another_type_is_refused)
 {
     ilk_event *a = open_event(client, "type");
     ilk_error err = {0};

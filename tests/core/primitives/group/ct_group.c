@@ -147,7 +147,7 @@ TEST(an_id_that_is_in_is_refused)
     ilk_member_free(second);
 }
 
-TEST(who_is_not_in_cannot_update_or_leave)
+TEST(a_stranger_cannot_update_or_leave)
 {
     ilk_member *a = open_member(client, "idle", "a", 0);
     ilk_error err = {0};
@@ -392,7 +392,7 @@ static const char next_version[] =
     "redis.call('HSET',KEYS[1],'',string.format('%.0f %s',v+1,f))"
     "redis.call('DEL',KEYS[2])";
 
-TEST(who_came_and_went_is_no_change)
+TEST(a_member_that_came_and_went_is_no_change)
 {
     ilk_group *group = open_group(client, "brief");
     watching w = {.group = group, .timeout_ms = 20000};

@@ -42,7 +42,7 @@ static void load_scripts(void)
     ilk_member_free(warm);
 }
 
-TEST(what_had_no_reply_happens_once)
+TEST(a_request_without_a_reply_happens_once)
 {
     ilk_member *a = open_member(behind, "cut", "a", 0);
     ilk_error err = {0};

@@ -119,7 +119,7 @@ TEST(nothing_is_there_at_first_and_after_remove)
     ilk_value_free(NULL);
 }
 
-TEST(older_write_is_refused_and_told_the_greater)
+TEST(older_write_is_refused_with_the_greater_fence)
 {
     ilk_error err = {0};
 
@@ -319,7 +319,7 @@ static void assert_wrong_type(const char *key)
     assert_status(ILK_ETYPE, set(key, 5, "x", &err));
 }
 
-TEST(wrong_type_is_told_and_nothing_is_changed)
+TEST(wrong_type_is_refused_and_nothing_is_changed)
 {
     fixture_command(&fx, "RPUSH list x");
     assert_wrong_type("list");

@@ -84,7 +84,7 @@ TEST_WITH(server_flush, NULL, free_name_has_no_holder)
     ilk_client_free(client);
 }
 
-TEST(held_name_tells_who_and_how_long)
+TEST(a_held_name_has_its_holder_and_its_time)
 {
     ilk_client *client = open_labelled("till:7"), *other = open_client();
     ilk_lock *lock = open_lock_with(client, "held", 20000, 0);
@@ -131,7 +131,7 @@ TEST(label_is_host_and_process_by_default)
     ilk_client_free(client);
 }
 
-TEST(foreign_holder_is_told_apart)
+TEST(foreign_holder_is_recognised)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "foreign");
@@ -196,7 +196,7 @@ TEST(readers_are_counted)
     ilk_client_free(client);
 }
 
-TEST(redisson_layout_is_told)
+TEST(redisson_layout_is_recognised)
 {
     ilk_client *client = open_labelled("java");
     ilk_lock *lock = open_in_layout(client, "hash", ILK_LAYOUT_REDISSON);
@@ -223,7 +223,7 @@ TEST(redisson_layout_is_told)
     ilk_client_free(client);
 }
 
-TEST(what_is_no_lock_is_a_wrong_type)
+TEST(a_key_that_is_no_lock_is_a_wrong_type)
 {
     ilk_client *client = open_client();
     ilk_info *info = look(client, "type"), *before = info;

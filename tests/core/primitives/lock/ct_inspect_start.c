@@ -107,7 +107,7 @@ TEST(a_list_is_freed_or_closed_half_way)
     ilk_client_free(own);
 }
 
-TEST(a_server_that_restarts_half_way_is_asked_on)
+TEST(the_inspection_goes_on_at_a_server_that_restarts_half_way)
 {
     ilk_op *op;
 

@@ -167,7 +167,7 @@ TEST(lease_without_renewal_runs_out)
     ilk_client_free(client);
 }
 
-TEST(deleted_key_is_told)
+TEST(deleted_key_is_reported)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "gone", 1500, 0);
@@ -186,7 +186,7 @@ TEST(deleted_key_is_told)
     ilk_client_free(client);
 }
 
-TEST(overwritten_key_is_told_and_left_alone)
+TEST(overwritten_key_is_reported_and_left_alone)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "other", 1500, 0);

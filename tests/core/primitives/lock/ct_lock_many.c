@@ -201,7 +201,7 @@ TEST(numbers_of_names)
 
 /* ---- ended from outside ------------------------------------------------- */
 
-TEST(lost_name_is_told_and_the_others_are_released)
+TEST(lost_name_is_reported_and_the_others_are_released)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "pqr", 1500);

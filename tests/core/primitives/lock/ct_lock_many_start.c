@@ -109,7 +109,7 @@ TEST(a_wait_gets_all_names)
     ilk_lock_many_free(many);
 }
 
-TEST(a_busy_name_is_told_by_name)
+TEST(a_busy_name_is_named)
 {
     held = hold_elsewhere("c");
     many = open_many(client, "abc", 0);

@@ -105,7 +105,7 @@ TEST(last_of_many_killed_waiters_enters)
     end_child(&holder);
 }
 
-TEST(frozen_holder_is_overtaken_and_told)
+TEST(frozen_holder_is_overtaken_and_learns_it)
 {
     child frozen = start_child("frozen", TTL, 0, 0);
     child next;

@@ -172,7 +172,7 @@ TEST(missing_command_is_named)
     ilk_client_free(client);
 }
 
-TEST(missing_key_pattern_is_told)
+TEST(missing_key_pattern_is_named)
 {
     ilk_client *client;
     ilk_lock *allowed, *other;

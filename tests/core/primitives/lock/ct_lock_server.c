@@ -50,7 +50,7 @@ static void assert_nobody_at(const char *url, const char *address)
     ilk_client_free(client);
 }
 
-TEST(no_server_is_told_in_time_with_its_address)
+TEST(no_server_is_reported_in_time_with_its_address)
 {
     char url[128], address[64];
     peer p;

@@ -50,7 +50,7 @@ static void clear_scene(scene *s)
 
 /* ---- in each other's way ------------------------------------------------ */
 
-TEST(second_thread_on_a_handle_is_told)
+TEST(second_thread_on_a_handle_is_refused)
 {
     ilk_error err = {0};
     scene s;

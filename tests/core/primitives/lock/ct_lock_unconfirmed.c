@@ -91,7 +91,7 @@ TEST(the_next_who_waits_holds)
 }
 
 /* Somebody took it away: the reply shows it, and the next acquire reports it. */
-TEST(a_loss_is_told_by_the_next_acquire_once)
+TEST(the_next_acquire_reports_a_loss_once)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "told", 10000, ILK_LOCK_NO_RENEW);

@@ -281,7 +281,7 @@ TEST(killed_reader_is_followed_within_its_lease)
     ilk_client_free(client);
 }
 
-TEST(reader_whose_name_is_deleted_is_told)
+TEST(a_reader_whose_name_is_deleted_learns_it)
 {
     ilk_client *client = open_client();
     ilk_lock *r = open_as(ilk_rwlock_read_open, client, "del", 300, 0);

@@ -443,7 +443,7 @@ TEST(lost_ack_of_a_message_that_another_has_done_is_unknown)
     finish(&l);
 }
 
-TEST(lost_reply_to_a_pop_is_told)
+TEST(lost_reply_to_a_pop_is_reported)
 {
     static lossy l;
     ilk_error err = {0};

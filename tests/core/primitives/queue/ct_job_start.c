@@ -13,7 +13,7 @@ AROUND_EACH(queue_begin, queue_end);
 
 /* ---- finishing ---------------------------------------------------------- */
 
-TEST(lost_message_is_told)
+TEST(lost_message_is_reported)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_error err = {0};

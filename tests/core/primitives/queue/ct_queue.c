@@ -349,7 +349,7 @@ TEST(bad_arguments_are_refused)
     ilk_batch_free(NULL);
 }
 
-TEST(wrong_type_is_told)
+TEST(wrong_type_is_refused)
 {
     ilk_queue *queue = open_queue("q");
     ilk_job *job = NULL;

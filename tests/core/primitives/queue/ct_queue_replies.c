@@ -43,7 +43,7 @@ TEST(senseless_batches_are_refused)
 
 /* The reply to the first request came too late, so the second one found a lease of which
  * little was left. The renewals are as long as the caller wants all the same. */
-TEST(a_batch_is_renewed_for_the_lease_that_was_asked_for)
+TEST(a_batch_is_renewed_for_its_own_lease)
 {
     ilk_client_stats stats = {.size = sizeof stats};
     ilk_client_opts opts;

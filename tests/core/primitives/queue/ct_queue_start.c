@@ -215,7 +215,7 @@ TEST(place_of_a_thread_stays_that_of_its_calls)
 /* ---- what ends it ------------------------------------------------------- */
 
 /* The server has taken the message, or will: nobody waits for it any more. */
-TEST(freed_while_it_is_asked_gives_back)
+TEST(an_operation_freed_under_way_gives_back)
 {
     ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
     ilk_job *job;
@@ -241,7 +241,7 @@ TEST(freed_while_it_is_asked_gives_back)
     ilk_queue_free(queue);
 }
 
-TEST(message_that_nobody_asked_for_is_back_at_once)
+TEST(a_message_that_nobody_reserved_is_back_at_once)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_op *op;

@@ -43,7 +43,7 @@ TEST(a_register_that_nobody_wrote_has_version_0)
     ilk_register_free(a);
 }
 
-TEST(what_one_sets_another_gets)
+TEST(a_value_set_by_one_is_read_by_another)
 {
     ilk_register *a = open_register(client, "get"),
                  *b = open_register(other, "get");
@@ -279,7 +279,7 @@ static void *set_often(void *arg)
 
 /* Some in between may be skipped; none comes twice or late, the last never
  * fails to come. */
-TEST(who_follows_two_that_race_sees_the_last)
+TEST(a_follower_of_two_that_race_sees_the_last)
 {
     ilk_register *a = open_register(client, "race"),
                  *b = open_register(client, "race"),

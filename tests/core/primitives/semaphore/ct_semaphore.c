@@ -180,7 +180,7 @@ TEST(the_name_itself_is_never_touched)
     ilk_client_free(client);
 }
 
-TEST(wrong_type_at_the_keys_is_told)
+TEST(wrong_type_at_the_keys_is_refused)
 {
     static const char *const kinds[] = {"", "fence:", "wait:", "live:"};
     ilk_client *client = open_client();
@@ -245,7 +245,7 @@ static void assert_loss(ilk_client *client, const ilk_semaphore *s,
                   ilk_client_next_notification(client, &notification, &err));
 }
 
-TEST(a_lost_hold_is_told)
+TEST(a_lost_hold_is_reported)
 {
     ilk_client *client = open_client();
     ilk_semaphore *out =

@@ -6,7 +6,7 @@
 
 AROUND_ALL(server_setup, server_teardown);
 
-TEST(inspection_tells_who_holds_and_who_waits)
+TEST(inspection_lists_holders_and_waiters)
 {
     ilk_client_opts labelled = {.size = sizeof labelled, .label = "the-shop"};
     ilk_client *client = NULL;
@@ -74,7 +74,7 @@ TEST(an_unused_name_is_free)
     ilk_client_free(client);
 }
 
-TEST(what_cannot_be_looked_at_is_told)
+TEST(a_key_that_cannot_be_read_is_an_error)
 {
     ilk_client *client = open_client();
     ilk_info *info = (ilk_info *)&client;

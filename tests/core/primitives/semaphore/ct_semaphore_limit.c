@@ -5,7 +5,7 @@
 AROUND_ALL(server_setup, server_teardown);
 AROUND_EACH(server_flush, NULL);
 
-TEST(another_limit_is_told_by_both_numbers)
+TEST(another_limit_is_refused_with_both_numbers)
 {
     ilk_client *client = open_client();
     ilk_semaphore *s3 = open_semaphore(client, "diff", 3);
@@ -58,7 +58,7 @@ TEST(a_raised_limit_wakes_and_a_lowered_one_drains)
     ilk_client_free(client);
 }
 
-TEST(one_that_waits_for_more_than_a_lowered_limit_is_told)
+TEST(a_wait_for_more_than_a_lowered_limit_ends)
 {
     ilk_client *client = open_client();
     ilk_semaphore *one = open_semaphore(client, "low", 3);

@@ -33,7 +33,7 @@ TEST(a_cut_answer_takes_no_permit_twice)
     ilk_client_free(client);
 }
 
-TEST(a_lost_question_is_asked_again)
+TEST(a_lost_request_is_sent_again)
 {
     ilk_client *client = open_client_at(between.url);
     ilk_semaphore *s = open_semaphore(client, "lose", 1);

@@ -150,7 +150,7 @@ static void cancel(ilk_signal *signal)
     ilk_signal_cancel(signal, NULL);
 }
 
-TEST(what_came_for_a_wait_that_is_given_up_is_passed_on)
+TEST(a_signal_to_a_wait_that_is_given_up_is_passed_on)
 {
     give_up_passes_on(cancel, 0);
     give_up_passes_on(ilk_signal_free, 1);

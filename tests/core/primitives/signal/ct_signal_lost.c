@@ -229,7 +229,7 @@ TEST(a_broadcast_to_the_deaf_is_not_counted)
 
 /* The first call replies that 5 have the signal and that there are more; the second one
  * finds keys of another type. */
-TEST(what_fails_half_way_is_unknown)
+TEST(a_notify_that_fails_half_way_is_unknown)
 {
     ilk_client *giver = open_giver();
     ilk_signal *give = open_signal(giver, "half");

@@ -158,7 +158,7 @@ TEST(all_have_come_when_each_has)
 }
 
 /* Also across refreshes, which must not put it back in the wait queue. */
-TEST(who_has_its_signal_of_a_name_takes_no_second)
+TEST(a_waiter_with_a_signal_of_a_name_takes_no_second)
 {
     ilk_signal *set[] = {a, b};
     hearing l;
@@ -179,7 +179,7 @@ TEST(who_has_its_signal_of_a_name_takes_no_second)
 }
 
 /* All lists are lost: it stands again in those that it still needs. */
-TEST(who_has_its_signal_of_a_name_does_not_queue_again)
+TEST(a_waiter_with_a_signal_of_a_name_does_not_queue_again)
 {
     ilk_signal *set[] = {a, b};
     hearing l;

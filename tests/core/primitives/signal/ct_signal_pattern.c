@@ -59,7 +59,7 @@ static void await_patterns(int n)
                      fixture_await(&fx, n ? "1" : "0", 10000, "PUBSUB NUMPAT"));
 }
 
-TEST(a_pattern_hears_the_broadcasts_of_its_names)
+TEST(a_pattern_receives_the_broadcasts_of_its_names)
 {
     hearing l;
 

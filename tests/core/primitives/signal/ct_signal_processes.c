@@ -235,7 +235,7 @@ static void await_silence(void)
 
 /* ---- tests -------------------------------------------------------------- */
 
-TEST(each_signal_is_heard_exactly_once)
+TEST(each_signal_is_received_exactly_once)
 {
     giver_thread givers[GIVERS];
     pid_t pids[PROCESSES];
@@ -277,7 +277,7 @@ static int heard_in_vain(const pid_t killed[KILLS])
     return count;
 }
 
-TEST(where_processes_are_killed_only_theirs_is_heard_again)
+TEST(where_processes_are_killed_only_theirs_is_received_again)
 {
     giver_thread givers[GIVERS];
     pid_t pids[PROCESSES], killed[KILLS];
@@ -385,7 +385,7 @@ TEST(a_signal_passes_over_the_killed)
     ilk_client_free(client);
 }
 
-TEST(a_frozen_process_hears_when_it_thaws)
+TEST(a_frozen_process_receives_when_it_thaws)
 {
     ilk_client *client = open_client();
     ilk_signal *give = open_signal(client, "ice");

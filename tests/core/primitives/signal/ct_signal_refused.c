@@ -27,7 +27,7 @@ TEST(more_data_are_refused)
     ilk_client_free(client);
 }
 
-TEST(wrong_type_at_the_keys_is_told)
+TEST(wrong_type_at_the_keys_is_refused)
 {
     ilk_client *client = open_client();
     ilk_signal *signal = open_signal(client, "odd");

@@ -132,7 +132,7 @@ static int count_twice(const _Atomic int *numbers)
     return twice;
 }
 
-TEST(each_is_heard_once_while_one_connection_lives)
+TEST(each_is_received_once_while_one_connection_lives)
 {
     static _Atomic int numbers[SIGNALS];
     ilk_client *client = open_listening();
@@ -149,7 +149,7 @@ TEST(each_is_heard_once_while_one_connection_lives)
 }
 
 /* When both die before either is back, what was counted may be lost. */
-TEST(none_is_heard_twice_whichever_connection_dies)
+TEST(none_is_received_twice_whichever_connection_dies)
 {
     static _Atomic int numbers[SIGNALS];
     ilk_client *client = open_listening();
@@ -166,7 +166,7 @@ TEST(none_is_heard_twice_whichever_connection_dies)
 }
 
 /* A listener without the server's connection is not counted, and receives it still. */
-TEST(a_broadcast_is_heard_while_one_connection_lives)
+TEST(a_broadcast_is_received_while_one_connection_lives)
 {
     static _Atomic int numbers[SIGNALS];
     ilk_client *client = open_listening(), *giver = open_client();

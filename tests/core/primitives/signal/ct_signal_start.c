@@ -108,7 +108,7 @@ TEST(a_wait_for_all_brings_one_of_each)
     ilk_signal_free(q);
 }
 
-TEST(what_comes_after_listen_is_kept)
+TEST(a_signal_after_listen_is_kept)
 {
     ilk_signal *a = open_signal(client, "kept"),
                *b = open_signal(other, "kept");
@@ -186,7 +186,7 @@ TEST(signals_are_given_and_counted)
     ilk_client_free(own);
 }
 
-TEST(what_nobody_has_seen_goes_to_the_next)
+TEST(a_signal_that_nobody_has_read_goes_to_the_next)
 {
     ilk_signal *a = open_signal(client, "seen"),
                *b = open_signal(other, "seen"),

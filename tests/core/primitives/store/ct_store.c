@@ -96,7 +96,7 @@ TEST(writes_appear_with_the_commit)
     ilk_store_free(b);
 }
 
-TEST(what_is_not_committed_leaves_nothing)
+TEST(an_uncommitted_transaction_leaves_nothing)
 {
     ilk_store *store = open_store(client, "abandoned");
     ilk_txn *txn = begin(store, 0);
@@ -362,7 +362,7 @@ TEST(a_lost_reply_to_a_commit_is_found_again)
     proxy_close(&p);
 }
 
-TEST(an_outcome_that_is_asked_for_is_final)
+TEST(an_outcome_that_was_read_is_final)
 {
     ilk_store *store = open_store(client, "final");
     ilk_txn *txn = begin(store, 0);
