@@ -153,7 +153,8 @@ function meta.__close(self)
   core.ilk_client_close(self._handle)
 end
 
---- Send a PING to the server.
+--- Ask whether the server can be reached. Of several servers as many must reply as a
+--- client needs to be opened: of a quorum a majority, of a cluster or a ring one.
 ---@param timeout_ms number? milliseconds; nil for reply_timeout_ms
 ---@return true? ok
 ---@return string? msg

@@ -134,9 +134,12 @@ class Client(ClientBase, Primitives):
         _core_log.drain()
 
     def ping(self, timeout: Seconds | None = None) -> bool:
-        """Send a PING to the server; returns True, or raises.
+        """Ask whether the server can be reached; returns True, or raises.
 
-        Raises: ConnectionError, TimeoutError, AuthError, ClosedError.
+        Of several servers as many must reply as a client needs to be opened: of a
+        quorum a majority, of a cluster or a ring one.
+
+        Raises: ConnectionError, NoQuorumError, AuthError, ClosedError.
         Blocks: at most ``timeout`` seconds, by default the client's
         ``reply_timeout``. Thread: any thread.
         """

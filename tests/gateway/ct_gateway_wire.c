@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,6 +358,49 @@ static ilk__backend held_backend = {.scheme = "held",
                                     .call = call_held,
                                     .prepare = prepare_held,
                                     .polled = polled_held};
+
+/* ---- a store that replies to a ping --------------------------------------- */
+
+static atomic_int is_away;
+
+static void say_whether_there(void *self, ilk__gateway_request *request)
+{
+    (void)self;
+    if (is_away)
+        ilk__gateway_reply_error(request, "ILKDOWN the store is away");
+    else
+        ilk__gateway_contact_made(request);
+}
+
+/* It asks its servers at each login, or only for a ping. */
+#define ASKED(url_scheme, function)                                            \
+    {                                                                          \
+        .scheme = (url_scheme), .store = "the store that replies",             \
+        .offers = UINT32_MAX, .open = open_held, .close = close_held,          \
+        .function = say_whether_there, .call = call_held,                      \
+        .prepare = prepare_held, .polled = polled_held                         \
+    }
+
+static const ilk__backend contacted_backend = ASKED("contacted", contact),
+                          pinged_backend = ASKED("pinged", ping);
+
+TEST(the_store_replies_to_a_ping)
+{
+    static const char *const urls[] = {"contacted://", "pinged://"};
+
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        wire self;
+
+        is_away = 0;
+        wire_open(&self, urls[i]);
+        wire_put(&self, "*1\r\n$4\r\nPING\r\n");
+        wire_receives(&self, "+PONG\r\n");
+        is_away = 1;
+        wire_put(&self, "*1\r\n$4\r\nPING\r\n");
+        wire_receives(&self, "-ILKDOWN the store is away\r\n");
+        wire_close(&self);
+    }
+}
 
 static size_t called(const size_t *what)
 {
@@ -742,6 +786,8 @@ static int register_stores(void)
 {
     ilk__backend_register(&memory_backend);
     ilk__backend_register(&held_backend);
+    ilk__backend_register(&contacted_backend);
+    ilk__backend_register(&pinged_backend);
     return 0;
 }
 

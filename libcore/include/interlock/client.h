@@ -262,13 +262,16 @@ ILK_API ilk_status ilk_client_close(ilk_client *client, ilk_error *err);
 ILK_API void ilk_client_free(ilk_client *client);
 
 /**
- * Send a PING and wait for the reply.
+ * Ask whether the server can be reached: send a PING and wait for the reply. Of several
+ * servers as many must reply as a client needs to be opened: of a quorum a majority that
+ * takes part; of a cluster or a ring one server, whatever keys it has; of etcd and
+ * ZooKeeper one that has a leader. In an outage it tries again until timeout_ms are over.
  *
  * @param client      the client
  * @param timeout_ms  milliseconds; -1 for the client's reply_timeout_ms
  * @param[out] err    may be NULL
- * @return ILK_OK; ILK_ECONN (also when no reply came in time), ILK_EAUTH, ILK_ECLOSED,
- *         ILK_EFORKED
+ * @return ILK_OK; ILK_ECONN (also when no reply came in time), ILK_ENOQUORUM, ILK_EAUTH,
+ *         ILK_ECLOSED, ILK_EFORKED
  * Threads: any thread. Blocks: at most timeout_ms. Since: 0.1
  */
 ILK_API ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,

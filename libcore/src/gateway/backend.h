@@ -104,6 +104,10 @@ typedef struct ilk__backend {
      * ilk__gateway_contact_made(), now or later, when the store can be reached, or with
      * an error. NULL: it always can. */
     void (*contact)(void *self, ilk__gateway_request *request);
+    /* ilk_client_ping(): ask the store, and reply with ilk__gateway_contact_made() when
+     * it has replied since, or with an error. It replies if as many of its servers do as
+     * a client needs to be opened. NULL: contact() asks it each time. */
+    void (*ping)(void *self, ilk__gateway_request *request);
     /* ILK_EUNSUPPORTED for a name that the store cannot keep, when a handle is
      * opened; any thread. NULL: it keeps all names. */
     ilk_status (*accepts_name)(const void *name, size_t len, ilk_error *err);
@@ -161,8 +165,8 @@ void ilk__gateway_reply_error(ilk__gateway_request *request, const char *text);
  * store stays, and the core may repeat it. */
 void ilk__gateway_break(ilk__gateway_request *request);
 
-/* The store can be reached: the reply to contact(). Or the messages of all patterns
- * come here: the reply to await_patterns(). */
+/* The store can be reached: the reply to contact() and ping(). Or the messages of all
+ * patterns come here: the reply to await_patterns(). */
 void ilk__gateway_contact_made(ilk__gateway_request *request);
 /* Messages may have been missed: close the connections that have subscriptions,
  * which the core opens again. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * session_commands.c -- the commands that the gateway executes itself: the login
- * (redis/login.h), subscriptions, and PING.
+ * (redis/login.h) and subscriptions; and PING, to which the store replies.
  */
 #include "gateway_internal.h"
 
@@ -55,16 +55,16 @@ static void welcome(ilk__session_request *request)
                              protocol, request->session->id);
 }
 
-/* The login goes on when the store can be reached: ilk__gateway_contact_made(). */
-static int ask_backend(ilk__session_request *request)
+/* It is replied to when the store can be reached: ilk__gateway_contact_made(). 0: there
+ * is nothing to ask the store. */
+static int ask_store(ilk__session_request *request,
+                     void (*ask)(void *store, ilk__gateway_request *call))
 {
-    ilk__gateway *gateway = request->gateway;
-
-    if (!gateway->backend->contact)
+    if (!ask)
         return 0;
     request->call.script = ILK__SCRIPT_NONE;
     request->state = ILK__REQUEST_BEGUN;
-    gateway->backend->contact(gateway->store, &request->call);
+    ask(request->gateway->store, &request->call);
     return 1;
 }
 
@@ -84,7 +84,7 @@ static void hello(ilk__session_request *request)
     for (size_t i = 2; i + 1 < request->command->count; i++)
         if (is_at(request, i, "SETNAME"))
             set_name(session, text_at(request, i + 1));
-    if (!ask_backend(request))
+    if (!ask_store(request, request->gateway->backend->contact))
         welcome(request);
 }
 
@@ -154,8 +154,21 @@ static void say_ok(ilk__session_request *request)
 
 static void authenticate(ilk__session_request *request)
 {
-    if (!ask_backend(request))
+    if (!ask_store(request, request->gateway->backend->contact))
         say_ok(request);
+}
+
+static void say_pong(ilk__session_request *request)
+{
+    ilk__session_request_put(request, "+PONG\r\n");
+}
+
+static void ping(ilk__session_request *request)
+{
+    const ilk__backend *backend = request->gateway->backend;
+
+    if (!ask_store(request, backend->ping ? backend->ping : backend->contact))
+        say_pong(request);
 }
 
 void ilk__gateway_contact_made(ilk__gateway_request *call)
@@ -170,15 +183,12 @@ void ilk__gateway_contact_made(ilk__gateway_request *call)
     if (ilk__buf_len(&request->reply) == 0) {
         if (request->session && is_at(request, 0, "HELLO"))
             welcome(request);
+        else if (is_at(request, 0, "PING"))
+            say_pong(request);
         else
             say_ok(request);
     }
     ilk__session_request_done(request);
-}
-
-static void ping(ilk__session_request *request)
-{
-    ilk__session_request_put(request, "+PONG\r\n");
 }
 
 /* ---- subscriptions ------------------------------------------------------ */

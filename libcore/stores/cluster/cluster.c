@@ -220,7 +220,8 @@ static ilk_status accepts_name(const void *name, size_t len, ilk_error *err)
         .offers = UINT32_MAX, .fails_over = 1, .open = open_cluster,           \
         .close = close_cluster, .abandon = abandon, .call = ilk__cluster_call, \
         .command = ilk__cluster_command, .contact = ilk__cluster_contact,      \
-        .accepts_name = accepts_name, .subscribe = ilk__cluster_subscribe,     \
+        .ping = ilk__cluster_ping, .accepts_name = accepts_name,               \
+        .subscribe = ilk__cluster_subscribe,                                   \
         .await_patterns = ilk__cluster_await_patterns, .prepare = prepare,     \
         .polled = polled                                                       \
     }

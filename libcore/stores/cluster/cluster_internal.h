@@ -108,6 +108,7 @@ struct ilk__cluster {
 
     ilk__cluster_list paused;   /* to be routed again when they are due */
     ilk__cluster_list contacts; /* logins of the core, until there is a map */
+    ilk__cluster_list pings;    /* until a node has replied */
     ilk__cluster_list
         patterns; /* subscriptions, until all nodes confirm them */
 
@@ -130,6 +131,8 @@ ilk__cluster_node *ilk__cluster_announced_at(ilk__cluster *cluster,
 void ilk__cluster_nodes_free(ilk__cluster *cluster);
 /* Ask a node for CLUSTER SLOTS soon. */
 void ilk__cluster_want_map(ilk__cluster *cluster);
+/* In this turn. */
+void ilk__cluster_want_map_now(ilk__cluster *cluster);
 /* Do so if it is due. */
 void ilk__cluster_ask_for_map(ilk__cluster *cluster);
 /* Use the reply to CLUSTER SLOTS, which `from` sent. */
@@ -177,6 +180,10 @@ void ilk__cluster_fire(ilk__cluster *cluster, int64_t now);
 int64_t ilk__cluster_next_due(const ilk__cluster *cluster);
 void ilk__cluster_end_all(ilk__cluster *cluster);
 void ilk__cluster_answer_contacts(ilk__cluster *cluster);
+/* A node replies to CLUSTER SLOTS. */
+void ilk__cluster_ping(void *self, ilk__gateway_request *request);
+/* It has replied. */
+void ilk__cluster_answer_pings(ilk__cluster *cluster);
 
 /* ---- cluster_split.c ----------------------------------------------------- */
 

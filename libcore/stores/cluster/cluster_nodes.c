@@ -176,6 +176,12 @@ void ilk__cluster_want_map(ilk__cluster *cluster)
             : 0;
 }
 
+void ilk__cluster_want_map_now(ilk__cluster *cluster)
+{
+    cluster->map_wanted = 1;
+    cluster->map_due = 0;
+}
+
 /* Ask a node that is up, each time the next one; and connect to all seeds and
  * primaries. */
 void ilk__cluster_ask_for_map(ilk__cluster *cluster)

@@ -102,6 +102,8 @@ static void handle_reply(ilk__cluster_node *node, ilk__cluster_work *work,
         ilk__free(work);
         if (reply->type == ILK__REPLY_ERROR)
             node->has_failed = 1;
+        else
+            ilk__cluster_answer_pings(cluster);
         ilk__cluster_read_map(cluster, node, reply);
         ilk__cluster_answer_contacts(cluster);
     } else if (work->slot < 0 || to.kind == ILK__REDIRECT_NONE) {

@@ -399,6 +399,31 @@ void ilk__cluster_contact(void *self, ilk__gateway_request *request)
     ilk__cluster_want_map(cluster);
 }
 
+/* The reply to CLUSTER SLOTS is the cluster's: while a node is silent, the next one gets
+ * that request. */
+void ilk__cluster_ping(void *self, ilk__gateway_request *request)
+{
+    ilk__cluster *cluster = self;
+    ilk__cluster_work *work = ilk__cluster_new_work(cluster, request);
+
+    if (!work)
+        return;
+    work->slot = -1;
+    ilk__cluster_append(&cluster->pings, work);
+    if (!cluster->map_wanted)
+        ilk__cluster_want_map_now(cluster);
+}
+
+void ilk__cluster_answer_pings(ilk__cluster *cluster)
+{
+    ilk__cluster_work *work;
+
+    while ((work = ilk__cluster_take(&cluster->pings))) {
+        ilk__gateway_contact_made(work->request);
+        ilk__free(work);
+    }
+}
+
 static int have_all_failed(const ilk__cluster *cluster)
 {
     for (size_t i = 0; i < cluster->node_count; i++)
@@ -468,6 +493,8 @@ void ilk__cluster_fire(ilk__cluster *cluster, int64_t now)
     }
     if (cluster->contacts.first)
         for_due(cluster, &cluster->contacts, now, 0);
+    if (cluster->pings.first)
+        for_due(cluster, &cluster->pings, now, 0);
     ilk__cluster_confirm_patterns(cluster);
     if (cluster->paused.first)
         for_due(cluster, &cluster->paused, now, 1);
@@ -507,6 +534,7 @@ int64_t ilk__cluster_next_due(const ilk__cluster *cluster)
     int64_t until = ilk__sooner(earliest(&cluster->paused, 1),
                                 earliest(&cluster->contacts, 0));
 
+    until = ilk__sooner(until, earliest(&cluster->pings, 0));
     for (size_t i = 0; i < cluster->node_count; i++) {
         const ilk__cluster_node *node = cluster->nodes[i];
 
@@ -532,6 +560,7 @@ static void end_list(ilk__cluster_list *list)
 void ilk__cluster_end_all(ilk__cluster *cluster)
 {
     end_list(&cluster->contacts);
+    end_list(&cluster->pings);
     end_list(&cluster->patterns);
     end_list(&cluster->paused);
     for (size_t i = 0; i < cluster->node_count; i++) {

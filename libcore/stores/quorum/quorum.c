@@ -233,7 +233,8 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
                   | ILK_OFFER_REGISTER | ILK_OFFER_LIST,                       \
         .open = open_quorum, .close = close_quorum, .abandon = abandon,        \
         .call = ilk__quorum_call, .command = ilk__quorum_command,              \
-        .contact = ilk__quorum_contact, .subscribe = ilk__quorum_subscribe,    \
+        .contact = ilk__quorum_contact, .ping = ilk__quorum_ping,              \
+        .subscribe = ilk__quorum_subscribe,                                    \
         .node_stats = ilk__quorum_node_stats, .adopt_node = ilk__quorum_adopt, \
         .prepare = prepare, .polled = polled                                   \
     }

@@ -381,6 +381,8 @@ int ilk__round_is_held(const ilk__round *round, const ilk__reply *reply);
 /* Rounds of the break scripts, and of extensions of a hold that began elsewhere. */
 void ilk__round_decide_break(ilk__round *round, int is_last);
 void ilk__round_decide_extension(ilk__round *round, int is_last);
+/* A majority of the nodes takes part, and replies. */
+void ilk__quorum_ping(void *self, ilk__gateway_request *request);
 
 /* ---- quorum_acceptors.c -------------------------------------------------- */
 

@@ -261,3 +261,37 @@ void ilk__round_decide_extension(ilk__round *round, int is_last)
         return;
     round->request = NULL;
 }
+
+/* ---- whether it can be reached -------------------------------------------- */
+
+/* TIME: every user of locks may send it. */
+static void ask_time(ilk__round *round)
+{
+    round->calls++; /* it is not over before all are sent */
+    for (size_t i = 0; i < round->quorum->count; i++) {
+        ilk__quorum_node *node = &round->quorum->nodes[i];
+        ilk__command command;
+
+        if (!ilk__quorum_takes_part(node))
+            continue;
+        ilk__command_init(&command);
+        ilk__command_add_str(&command, "TIME");
+        (void)ilk__round_ask(round, node, &command);
+    }
+    round->calls--;
+    ilk__round_go_on(round);
+}
+
+static void decide_ping(ilk__round *round, int is_last)
+{
+    (void)is_last;
+    if (ilk__round_replies(round) < ilk__quorum_majority(round->quorum))
+        return;
+    ilk__gateway_contact_made(round->request);
+    round->request = NULL;
+}
+
+void ilk__quorum_ping(void *self, ilk__gateway_request *request)
+{
+    ilk__round_begin(self, request, ask_time, decide_ping);
+}

@@ -264,7 +264,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
         .scheme = (url_scheme), .also = (other), .store = "the ring",          \
         .ordered_keys = order_keys, .offers = ILK_OFFER_KV | ILK_OFFER_STORE,  \
         .open = open_ring, .close = close_ring, .abandon = abandon,            \
-        .call = call, .contact = ilk__ring_contact,                            \
+        .call = call, .contact = ilk__ring_contact, .ping = ilk__ring_ping,    \
         .node_stats = ilk__ring_node_stats, .prepare = prepare,                \
         .polled = polled                                                       \
     }

@@ -132,6 +132,8 @@ const char *ilk__ring_address(const ilk__ring_server *server);
 const char *ilk__ring_why(const ilk__ring_server *server);
 void ilk__ring_read_replies(ilk__ring_server *server);
 void ilk__ring_contact(void *self, ilk__gateway_request *request);
+/* One server replies. */
+void ilk__ring_ping(void *self, ilk__gateway_request *request);
 /* Silent servers, and logins. */
 void ilk__ring_fire_servers(ilk__ring_gateway *ring, int64_t now);
 int64_t ilk__ring_servers_due(const ilk__ring_gateway *ring);

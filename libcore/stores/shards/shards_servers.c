@@ -313,6 +313,64 @@ void ilk__ring_contact(void *self, ilk__gateway_request *request)
     answer_contacts(ring);
 }
 
+/* ---- whether it can be reached -------------------------------------------- */
+
+/* A request for TIME at all servers that are up: the first reply is the ring's. */
+typedef struct ring_ping {
+    ilk__ring_gateway *ring;
+    ilk__gateway_request *request; /* NULL: it has its reply */
+    size_t calls;
+} ring_ping;
+
+static void end_ping(ring_ping *ping)
+{
+    if (ping->calls)
+        return;
+    if (ping->request)
+        refuse_contact(ping->ring, ping->request);
+    ilk__free(ping);
+}
+
+static int answered_ping(void *at, void *owner, const ilk__node_call *call,
+                         ilk__reply *reply)
+{
+    ring_ping *ping = owner;
+
+    (void)at;
+    (void)call;
+    ping->calls--;
+    if (ping->request && reply && reply->type != ILK__REPLY_ERROR) {
+        ilk__gateway_contact_made(ping->request);
+        ping->request = NULL;
+    }
+    end_ping(ping);
+    return 0;
+}
+
+void ilk__ring_ping(void *self, ilk__gateway_request *request)
+{
+    ilk__ring_gateway *ring = self;
+    ring_ping *ping = ilk__calloc(1, sizeof *ping);
+
+    if (!ping) {
+        ilk__gateway_break(request);
+        return;
+    }
+    *ping = (ring_ping){ring, request, 1}; /* until all are sent */
+    for (size_t i = 0; i < ring->count; i++) {
+        ilk__command command;
+
+        if (!ilk__ring_is_up(&ring->servers[i]))
+            continue;
+        ilk__command_init(&command);
+        ilk__command_add_str(&command, "TIME");
+        ping->calls += (size_t)ilk__ring_send(
+            &ring->servers[i], &command, ILK__SCRIPT_NONE, answered_ping, ping);
+    }
+    ping->calls--;
+    end_ping(ping);
+}
+
 /* ---- time ---------------------------------------------------------------- */
 
 static int64_t silent_at(const ilk__ring_server *server)

@@ -124,7 +124,10 @@ class Client(ClientBase, Primitives):
             self._driver.call_soon(self._buffer.wake)
 
     async def ping(self, timeout: Seconds | None = None) -> bool:
-        """Send a PING to the server; returns True, or raises."""
+        """Ask whether the server can be reached; returns True, or raises.
+
+        See :meth:`interlock.Client.ping`.
+        """
         await self._driver.call(
             lib.ilk_client_ping_start, self._live(), _ffi.timeout_ms(timeout)
         )
