@@ -325,7 +325,8 @@ ILK_API ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
  *         ILK_EINTR; ILK_ECANCELLED (ilk_client_stop()); ILK_ECONN (no server
- *         for a minute; messages sent while the connection was down are lost)
+ *         at the end of timeout_ms, of outage_ms if that was given, or for a minute;
+ *         messages sent while the connection was down are lost)
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes; as ilk_consumer_pop(). Since: 0.1
  */

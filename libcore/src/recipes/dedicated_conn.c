@@ -14,14 +14,15 @@
 enum { CONNECTIONS_MOST = 64, TICK_MS = 250 };
 
 ilk_status ilk__dedicated_conn_open(ilk__dedicated_conn *dedicated,
-                                    ilk_client *client, ilk_error *err)
+                                    ilk_client *client, int64_t until,
+                                    ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
+    until = ilk__sooner(until, ilk__deadline(client->opts.connect_timeout_ms));
     if (!dedicated->conn)
-        st = ilk__conn_open(
-            &dedicated->conn, &client->target, &dedicated->replaced,
-            ilk__deadline(client->opts.connect_timeout_ms), err);
+        st = ilk__conn_open(&dedicated->conn, &client->target,
+                            &dedicated->replaced, until, err);
     if (st == ILK_OK)
         dedicated->replaced.since = 0;
     return st;

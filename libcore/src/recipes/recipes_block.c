@@ -11,6 +11,20 @@
  * the caller's deadline, and at the end of any other round. */
 enum { ROUND_MS = 5000, LATE_MS = 20, LATE_ROUND_MS = 2000 };
 
+enum {
+    SHORT_ROUND_MS = 250 /* the shortest round, with a short outage_ms */
+};
+
+/* A server that is away shows only at the end of a round: if the program has given
+ * outage_ms, after half of it. */
+static int64_t cut(const ilk_consumer *self, int64_t ms)
+{
+    const int64_t cap = self->handle.client->shared->outage.cap_ms;
+    const int64_t most = cap / 2 > SHORT_ROUND_MS ? cap / 2 : SHORT_ROUND_MS;
+
+    return cap ? ilk__sooner(ms, most) : ms;
+}
+
 int ilk__consumer_is_blocking(const ilk_consumer *self)
 {
     for (size_t i = 0; i < self->count; i++)
@@ -41,7 +55,7 @@ ilk_status ilk__consumer_unblock(ilk_consumer *self, ilk_error *err)
         if (!self->connections[i].replaced.since)
             continue;
         st = ilk__dedicated_conn_open(&self->connections[i],
-                                      self->handle.client, err);
+                                      self->handle.client, ILK__FOREVER, err);
         ilk__dedicated_conn_close(&self->connections[i]);
     }
     return st;
@@ -61,7 +75,7 @@ static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
     snprintf(seconds, sizeof seconds, "%" PRId64 ".%03d", left / 1000,
              (int)(left % 1000));
     st = ilk__dedicated_conn_open(&self->connections[list], self->handle.client,
-                                  err);
+                                  ILK__FOREVER, err);
     if (st)
         return st;
     ilk__command_init(&command);
@@ -119,12 +133,14 @@ ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
     int over = 0;
 
     if (!ilk__consumer_is_blocking(self)) {
-        self->round_ends = ilk__sooner(deadline, ilk__deadline(ROUND_MS));
+        self->round_ends =
+            ilk__sooner(deadline, ilk__deadline(cut(self, ROUND_MS)));
         for (size_t i = 0; i < self->count && !st; i++)
             st = ask(self, i, err);
     }
-    until = self->round_ends
-            + (self->round_ends == deadline ? LATE_MS : LATE_ROUND_MS);
+    until =
+        self->round_ends
+        + (self->round_ends == deadline ? LATE_MS : cut(self, LATE_ROUND_MS));
     while (!st) {
         st = read_reply(self, &over, err);
         if (st || over)

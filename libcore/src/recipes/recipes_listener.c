@@ -11,6 +11,13 @@
  *     ("ilk:recipes:one:..." and the first one's name).
  *   - Other senders may choose it again. So when the waiter leaves, it first
  *     unsubscribes, and then passes further messages on to another waiter.
+ *
+ * A server that is silent may be away. So a PING follows each SUBSCRIBE, and each
+ * QUIET_MS without a message; a confirmation proves nothing, because the gateway of a
+ * cluster sends it by itself:
+ *
+ *     quiet --QUIET_MS--> PING --a reply, or a message--> quiet
+ *                           \--reply_timeout_ms--> the connection is dead: an outage
  */
 #include "handle/handle.h"
 #include "recipes.h"
@@ -26,7 +33,11 @@ ILK__RECIPE_TYPE(listen, ILK__SCRIPT_RECIPES_LISTEN, ilk__recipe_done);
 
 static const char mark[] = "ilk:recipes:one:";
 
-enum { GOODBYE_MS = 2000 };
+enum {
+    GOODBYE_MS = 2000,
+    QUIET_MS = 1000, /* without a message, then a PING */
+    SILENCE_MS = 500 /* a PING without a reply for so long is an outage */
+};
 
 struct ilk_listener {
     ilk__handle handle; /* first */
@@ -35,7 +46,10 @@ struct ilk_listener {
     size_t prefix_len;  /* of the channel without the id; 0: there is no id */
     int ready; /* `signalled` does not contain it: it can be signalled */
     ilk__dedicated_conn dedicated;
-    int64_t lost; /* messages to pass on that reached nobody */
+    int is_subscribed;   /* the confirmation has come */
+    int64_t received_at; /* the last message, or reply to a PING */
+    int64_t pinged_at;   /* the PING that has no reply yet; 0: there is none */
+    int64_t lost;        /* messages to pass on that reached nobody */
 };
 
 /* Makes both channels' names, in one block. Returns 0 without memory. */
@@ -121,6 +135,19 @@ static ilk_status send_command(ilk_listener *self, const char *command_name,
     return st;
 }
 
+static ilk_status send_ping(ilk_listener *self, ilk_error *err)
+{
+    ilk__command command;
+    ilk_status st;
+
+    ilk__command_init(&command);
+    ilk__command_add_str(&command, "PING");
+    st = ilk__dedicated_conn_send(&self->dedicated, &command, err);
+    ilk__command_free(&command);
+    self->pinged_at = ilk__now_ms();
+    return st;
+}
+
 static int is_kind(const ilk__reply *reply, const char *command_name)
 {
     return (reply->type == ILK__REPLY_ARRAY || reply->type == ILK__REPLY_PUSH)
@@ -144,7 +171,7 @@ static ilk_status read_items(ilk_items **out, const ilk__reply *reply,
     if (reply->type == ILK__REPLY_ERROR)
         return ilk__reply_error(reply, err);
     if (!is_message(reply))
-        return ILK_OK; /* the confirmation */
+        return ILK_OK; /* the confirmation, or the reply to a PING */
     items = ilk__items_new(2);
     for (size_t i = 0; items && i < 2; i++) {
         const ilk__reply *item = reply->items[i + 1];
@@ -156,6 +183,25 @@ static ilk_status read_items(ilk_items **out, const ilk__reply *reply,
     }
     *out = items;
     return items ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
+}
+
+/* Notes what a reply says about the server. Returns 1 for an error that is the reply to
+ * a PING: the user may not send it, but the server is there. */
+static int note_reply(ilk_listener *self, const ilk__reply *reply)
+{
+    const int is_error = reply->type == ILK__REPLY_ERROR;
+
+    if (is_kind(reply, "subscribe")) {
+        self->is_subscribed = 1;
+        return 0;
+    }
+    if (is_error
+        && (!self->is_subscribed || !self->pinged_at
+            || ilk__reply_error(reply, NULL) == ILK_ECONN))
+        return 0;
+    self->received_at = ilk__now_ms();
+    self->pinged_at = 0;
+    return is_error;
 }
 
 /* Removes the channel from `signalled`: our senders may choose it (again). */
@@ -170,7 +216,8 @@ static ilk_status get_ready(ilk_listener *self, ilk_error *err)
     return ilk__recipe_run(&recipe, &listen);
 }
 
-static ilk_status connect_on(ilk_listener *self, ilk_error *err)
+/* Connects by then, if there is no connection. */
+static ilk_status connect_on(ilk_listener *self, int64_t until, ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
@@ -183,15 +230,20 @@ static ilk_status connect_on(ilk_listener *self, ilk_error *err)
     self->ready = 1;
     if (self->dedicated.conn)
         return ILK_OK;
-    st = ilk__dedicated_conn_open(&self->dedicated, self->handle.client, err);
-    return st ? st : send_command(self, "SUBSCRIBE", err);
+    self->is_subscribed = 0;
+    self->pinged_at = 0;
+    st = ilk__dedicated_conn_open(&self->dedicated, self->handle.client, until,
+                                  err);
+    if (st == ILK_OK)
+        st = send_command(self, "SUBSCRIBE", err);
+    return st ? st : send_ping(self, err);
 }
 
 /* Reads the next message that has come: ILK_OK, or ILK_EAGAIN for none. */
 static ilk_status read_messages(ilk_items **out, ilk_listener *self,
-                                ilk_error *err)
+                                int64_t until, ilk_error *err)
 {
-    ilk_status st = connect_on(self, err);
+    ilk_status st = connect_on(self, until, err);
 
     while (!st && !*out) {
         ilk__reply *reply = NULL;
@@ -199,7 +251,8 @@ static ilk_status read_messages(ilk_items **out, ilk_listener *self,
         st = ilk__dedicated_conn_next(&self->dedicated, &reply, err);
         if (st)
             break;
-        st = read_items(out, reply, err);
+        if (!note_reply(self, reply))
+            st = read_items(out, reply, err);
         ilk__reply_free(reply);
         if (st)
             ilk__dedicated_conn_close(&self->dedicated); /* an error reply */
@@ -209,41 +262,132 @@ static ilk_status read_messages(ilk_items **out, ilk_listener *self,
     return st;
 }
 
+/* How long the reply to a PING may take: an outage ends a wait in time. */
+static int64_t patience_for_ping(const ilk_listener *self)
+{
+    const ilk_client *client = self->handle.client;
+    const int64_t cap = client->shared->outage.cap_ms;
+
+    if (cap == 0 || cap >= client->opts.reply_timeout_ms)
+        return client->opts.reply_timeout_ms;
+    return cap > SILENCE_MS ? cap : SILENCE_MS;
+}
+
+/* When the next PING, or the end of patience, is due. */
+static int64_t silence_due(const ilk_listener *self)
+{
+    return self->pinged_at ? self->pinged_at + patience_for_ping(self)
+                           : self->received_at + QUIET_MS;
+}
+
+/* No message is there: ILK_EAGAIN, or ILK_ECONN for a server that does not reply. */
+static ilk_status check_silence(ilk_listener *self, ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    if (ilk__now_ms() < silence_due(self))
+        return ILK_EAGAIN;
+    if (!self->pinged_at)
+        st = send_ping(self, err);
+    else
+        st = ilk__fail(err, ILK_ECONN, "the server does not reply");
+    if (st)
+        ilk__dedicated_conn_close(&self->dedicated);
+    return st ? st : ILK_EAGAIN;
+}
+
+/* The outage that a wait has met. */
+typedef struct loss {
+    int64_t since; /* 0: none */
+    ilk_error why;
+} loss;
+
+static ilk_status end_lost(const loss *lost, ilk_error *err)
+{
+    *err = lost->why;
+    ilk__outage_tell(err, lost->since, ilk__now_ms());
+    return (ilk_status)err->code;
+}
+
+/* At the deadline: only a server that replies says that there is no message. */
+static ilk_status end_in_time(const ilk_listener *self, loss *lost,
+                              ilk_error *err)
+{
+    const int64_t silent_since = self->pinged_at;
+
+    if (!lost->since && silent_since
+        && ilk__now_ms() >= silent_since + SILENCE_MS) {
+        lost->since = silent_since;
+        ilk__fail(&lost->why, ILK_ECONN, "the server does not reply");
+    }
+    return lost->since ? end_lost(lost, err) : ILK_ETIMEOUT;
+}
+
+static void note_loss(const ilk_listener *self, loss *lost,
+                      const ilk_error *err)
+{
+    if (!lost->since)
+        lost->since = self->pinged_at ? self->pinged_at : ilk__now_ms();
+    ilk__fail(&lost->why, ILK_ECONN, "%s", err->msg);
+}
+
+/* When the outage ends the wait. Before there is one: by when to connect, for which
+ * there is time in any case. */
+static int64_t end_of_patience(const ilk_listener *self, const loss *lost,
+                               int64_t deadline)
+{
+    const int64_t cap = self->handle.client->shared->outage.cap_ms;
+    const int64_t least = ilk__deadline(SILENCE_MS);
+
+    if (!lost->since)
+        return deadline > least ? deadline : least;
+    return ilk__sooner(deadline,
+                       lost->since + ilk__sooner(cap, ILK__CONTACT_LOST_MS));
+}
+
+/* Returns the next message (ILK_OK), the end of the wait, or ILK_EAGAIN: *out_until is
+ * when to look again without one. */
+static ilk_status look(ilk_items **out, ilk_listener *self, loss *lost,
+                       int64_t deadline, int64_t *out_until, ilk_error *err)
+{
+    ilk_status st =
+        read_messages(out, self, end_of_patience(self, lost, deadline), err);
+
+    if (st == ILK_EAGAIN)
+        st = check_silence(self, err);
+    if (st == ILK_EAGAIN && self->received_at > lost->since)
+        lost->since = 0;
+    if (st == ILK_EAGAIN)
+        *out_until = silence_due(self);
+    if (st != ILK_ECONN && st != ILK_ETIMEOUT) /* of an attempt to connect */
+        return st;
+    note_loss(self, lost, err);
+    if (ilk__now_ms() >= end_of_patience(self, lost, deadline))
+        return end_lost(lost, err);
+    *out_until = ilk__deadline(ILK__LISTENER_PAUSE_MS);
+    return ILK_EAGAIN;
+}
+
 static ilk_status listen_until(ilk_items **out, ilk_listener *self,
                                int64_t deadline, ilk_error *err)
 {
     uint32_t interrupts = atomic_load(&self->handle.client->shared->interrupts);
-    const ilk__outage *outage = &self->handle.client->shared->outage;
-    const int64_t patience = outage->cap_ms < ILK__CONTACT_LOST_MS
-                                 ? outage->cap_ms
-                                 : ILK__CONTACT_LOST_MS;
     ilk_error own = {0, ""};
-    int64_t lost_since = 0;
+    loss lost = {0};
 
     err = err ? err : &own;
     for (;;) {
         int64_t until = deadline;
-        ilk_status st = read_messages(out, self, err);
+        ilk_status st = look(out, self, &lost, deadline, &until, err);
 
-        if (st == ILK_ETIMEOUT) /* of the attempt to connect */
-            st = ilk__fail(err, ILK_ECONN, "%s", err->msg);
-        if (st == ILK_ECONN) {
-            int64_t now = ilk__now_ms();
-
-            lost_since = lost_since ? lost_since : now;
-            if (now >= ilk__sooner(deadline, lost_since + patience)) {
-                ilk__outage_tell(err, lost_since, now);
-                return st;
-            }
-            until = ilk__sooner(deadline, now + ILK__LISTENER_PAUSE_MS);
-        } else if (st != ILK_EAGAIN) {
+        if (st != ILK_EAGAIN)
             return st;
-        } else {
-            lost_since = 0;
-        }
+        until = ilk__sooner(until, deadline);
         st = ilk__dedicated_conn_sleep(self->handle.client, &self->dedicated, 1,
                                        until, interrupts, 0, err);
-        if (st && (st != ILK_ETIMEOUT || (until == deadline && !lost_since)))
+        if (st == ILK_ETIMEOUT && until == deadline)
+            return end_in_time(self, &lost, err);
+        if (st && st != ILK_ETIMEOUT)
             return st;
     }
 }
@@ -319,7 +463,7 @@ static void unsubscribe(ilk_listener *self, pile *left)
             continue;
         }
         /* If it was refused, closing the connection unsubscribes. */
-        if (st == ILK_OK
+        if (st == ILK_OK && !note_reply(self, reply)
             && (reply->type == ILK__REPLY_ERROR
                 || is_kind(reply, "unsubscribe")))
             st = ILK_ECLOSED;

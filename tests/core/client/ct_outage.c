@@ -390,3 +390,130 @@ TEST(the_two_options_exclude_each_other)
     assert_status(ILK_EINVAL,
                   ilk_client_open(&client, fx.unix_url, &opts, &err));
 }
+
+/* ---- the recipes, on connections of their own ----------------------------- */
+
+static ilk_listener *open_listening(ilk_client *client)
+{
+    ilk_listener *listener = NULL;
+    ilk_items *items = NULL;
+
+    assert_status(ILK_OK,
+                  ilk_listener_open(&listener, client, "ch", 2, NULL, 0, &err));
+    assert_status(ILK_ETIMEOUT, ilk_listener_wait(&items, listener, 50, &err));
+    return listener;
+}
+
+TEST(a_frozen_server_is_an_outage_for_a_listener)
+{
+    ilk_client *client = open_with(0, 0, 0);
+    ilk_listener *listener = open_listening(client);
+    ilk_items *items = NULL;
+    int64_t begin;
+
+    /* A quiet server replies that it is there. */
+    assert_status(ILK_ETIMEOUT,
+                  ilk_listener_wait(&items, listener, 2200, &err));
+    assert_int_equal(0, fixture_pause(&fx));
+    begin = fixture_now_ms();
+    assert_status(ILK_ECONN, ilk_listener_wait(&items, listener, 2500, &err));
+    assert_took(begin, 2500, 2800);
+    assert_non_null(strstr(err.msg, "unreachable for "));
+
+    assert_int_equal(0, fixture_resume(&fx));
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 1"));
+    assert_status(ILK_OK, ilk_listener_wait(&items, listener, 5000, &err));
+    ilk_items_free(items);
+    ilk_listener_free(listener);
+    ilk_client_free(client);
+}
+
+TEST(a_listener_receives_again_when_a_frozen_server_is_back)
+{
+    ilk_client *client = open_with(300, 0, 0);
+    ilk_listener *listener = open_listening(client);
+    ilk_items *items = NULL;
+
+    assert_int_equal(0, fixture_pause(&fx));
+    /* It has given the connection up, and tries to open another one. */
+    assert_status(ILK_ECONN, ilk_listener_wait(&items, listener, 2000, &err));
+    assert_int_equal(0, fixture_resume(&fx));
+    assert_status(ILK_ETIMEOUT, ilk_listener_wait(&items, listener, 700, &err));
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 1"));
+    assert_status(ILK_OK, ilk_listener_wait(&items, listener, 5000, &err));
+    ilk_items_free(items);
+    ilk_listener_free(listener);
+    ilk_client_free(client);
+}
+
+/* Without the right to send a PING nothing but its error comes. */
+TEST(a_listener_needs_no_right_to_ping)
+{
+    ilk_client *client;
+    ilk_listener *listener;
+    ilk_items *items = NULL;
+
+    fixture_command(&fx, "ACL SETUSER default -ping");
+    client = open_with(0, 0, 0);
+    listener = open_listening(client);
+    assert_status(ILK_ETIMEOUT,
+                  ilk_listener_wait(&items, listener, 2200, &err));
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 1"));
+    assert_status(ILK_OK, ilk_listener_wait(&items, listener, 5000, &err));
+    ilk_items_free(items);
+    ilk_listener_free(listener);
+    ilk_client_free(client);
+}
+
+static ilk_status listen_for_ever(void *listener)
+{
+    ilk_items *items = NULL;
+
+    return ilk_listener_wait(&items, listener, -1, &err);
+}
+
+static ilk_status pop_for_ever(void *consumer)
+{
+    ilk_items *items = NULL;
+
+    return ilk_consumer_pop(&items, consumer, -1, &err);
+}
+
+/* In the middle of the wait. */
+static void *pause_soon(void *unused)
+{
+    (void)unused;
+    fixture_sleep_ms(200);
+    assert_int_equal(0, fixture_pause(&fx));
+    return NULL;
+}
+
+static void assert_ends_after_the_option(ilk_status (*wait)(void *),
+                                         void *subject)
+{
+    const int64_t begin = fixture_now_ms();
+    pthread_t thread;
+
+    assert_int_equal(0, pthread_create(&thread, NULL, pause_soon, NULL));
+    assert_status(ILK_ECONN, wait(subject));
+    assert_took(begin, 1000, 3300);
+    join_soon(thread, "pause");
+    assert_int_equal(0, fixture_resume(&fx));
+}
+
+TEST(the_option_ends_waits_of_the_recipes)
+{
+    static const void *const names[] = {"list"};
+    static const size_t lens[] = {4};
+    ilk_client *client = open_with(500, 1000, 0);
+    ilk_listener *listener = open_listening(client);
+    ilk_consumer *consumer = NULL;
+
+    assert_ends_after_the_option(listen_for_ever, listener);
+    assert_status(ILK_OK,
+                  ilk_consumer_open(&consumer, client, names, lens, 1, &err));
+    assert_ends_after_the_option(pop_for_ever, consumer);
+    ilk_consumer_free(consumer);
+    ilk_listener_free(listener);
+    ilk_client_free(client);
+}
