@@ -316,6 +316,15 @@ static ilk__act sleep_in_queue(ilk__op *op)
     return ilk__op_sleep(op, op->deadline);
 }
 
+/* Although it has been in its wait queue: an outage ends it no sooner than a wait that has
+ * nothing to send, also where outage=0 leaves other requests one attempt. */
+static ilk__act enqueue_again(ilk__op *op)
+{
+    if (op->persist_ms == 0)
+        op->persist_ms = ILK__FOREVER;
+    return enqueue(op);
+}
+
 /* In the wait queue: act on the report, end the wait, or sleep on. */
 static ilk__act act_on_report(ilk__op *op)
 {
@@ -344,7 +353,7 @@ static ilk__act act_on_report(ilk__op *op)
     if (over)
         return leave(op, over);
     if (report != ILK__REPORT_NONE || !waiter->refresher)
-        return enqueue(op);
+        return enqueue_again(op);
     return sleep_in_queue(op);
 }
 

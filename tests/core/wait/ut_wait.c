@@ -253,6 +253,23 @@ TEST(whom_the_server_forgot_enqueues_again_as_before)
     assert_int_equal(shared.stats.waiting, 1);
 }
 
+/* With outage=0, too, which leaves other requests one attempt. */
+TEST(a_wait_that_the_server_has_forgotten_outlasts_an_outage)
+{
+    taker_queue(&me, 8000);
+    me.op.persist_ms = 0;
+
+    ilk__waiter_report(&me.waiter, ILK__REPORT_GONE);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
+    local_ms = me.op.wake_at;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+    assert_int_equal(shared.stats.waiting, 1);
+}
+
 TEST(whoever_is_woken_tries_and_stays_queued)
 {
     taker_queue(&me, 8000);
