@@ -30,6 +30,7 @@ from walk import environment
 
 SOON_S = 0.5 * PATIENCE
 OUTAGE_S = 60  # much longer than any bound here
+REPLY_S = 2.0  # an attempt is followed to its end
 PAUSING_S = 1.0  # then all have tried more than once
 ENDED = (
     *("ILK_EINTR", "ILK_ECANCELLED", "ILK_ECLOSED"),
@@ -236,13 +237,14 @@ def test_tasks_of_trio_end_at_once(server):
 
 PRESSED = """
 import interlock, signal, sys, threading, time
-client = interlock.connect(sys.argv[1], outage_timeout=60)
+client = interlock.connect(sys.argv[1], outage_timeout=60, reply_timeout=2)
 queue, lock, event = client.queue("q"), client.lock("l"), client.event("e")
 lock.acquire()
 queue.push(b"x")
 job = queue.reserve(timeout=1)
 verb = {"push": lambda: queue.push(b"x"), "ack": job.ack, "release": lock.release,
         "set": event.set, "join": lambda: client.group("g").join("me"),
+        "acquire": lambda: client.lock("m").acquire(timeout=60),
         "break": lambda: client.break_lock("l")}[sys.argv[2]]
 if sys.argv[3] == "raises":
     def handler(*_):
@@ -252,8 +254,8 @@ elif sys.argv[3] == "returns":
     signal.signal(signal.SIGINT, lambda *_: print("handled", flush=True))
 print("ready", flush=True)
 sys.stdin.readline()
-print("calls", flush=True)
 try:
+    print("calls", flush=True)
     print("done", verb(), flush=True)
 except BaseException as error:
     print(type(error).__name__, flush=True)
@@ -313,6 +315,24 @@ def test_ctrl_c_ends_a_call_of_python_at_once(server, handler):
         child.end()
 
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("verb", ["push", "acquire"])
+def test_ctrl_c_ends_a_call_to_a_frozen_server_after_the_attempt(server, verb):
+    child = Child([sys.executable, "-c", PRESSED, server.url(), verb, "default"])
+    assert child.line() == "ready"
+    server.server.freeze()
+    child.go()
+
+    since = time.monotonic()
+    child.process.send_signal(signal.SIGINT)
+    said = child.line()
+    took = time.monotonic() - since
+
+    server.server.thaw()
+    child.end()
+    assert said == "KeyboardInterrupt"
+    assert took < REPLY_S + SOON_S
 
 
 def test_a_handler_that_returns_ends_no_call_of_python(server):

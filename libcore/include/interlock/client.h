@@ -85,9 +85,9 @@ typedef struct ilk_client_opts {
     int64_t outage_ms;
     /** for an interpreter, which runs its signal handlers in a call of its own:
         called with `user` in the calling thread when a signal has come while a
-        call that is no wait pauses because the server is away, and every 250 ms
-        with ILK_CLIENT_TICK. It returns 1 to end that call with ILK_EINTR, else
-        0. NULL: each signal ends it */
+        call pauses because the server is away, and every 250 ms with
+        ILK_CLIENT_TICK. It returns 1 to end that call with ILK_EINTR, else 0.
+        NULL: each signal ends it */
     int (*interrupted)(void *user);
     void *user; /**< for `interrupted`; may be NULL */
 } ilk_client_opts;

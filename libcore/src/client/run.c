@@ -66,6 +66,7 @@ static void leave_sleep(ilk__shared *shared, ilk__sleeper *self)
  * began; the stop that it has got, at first none. */
 typedef struct sleep_marks {
     uint32_t interrupts, wakes, stop;
+    int64_t ticked_at; /* an attempt may take longer than TICK_MS */
 } sleep_marks;
 
 /* Whether the client was interrupted since the last call. The operation gets
@@ -79,18 +80,20 @@ static int take_interrupts(const ilk__shared *shared, sleep_marks *seen)
     return is_new;
 }
 
-/* Whether an interpreter can run its signal handlers during this operation: a wait
- * returns for that, and its next call goes on with it. A request calls back. */
-static int lets_handlers_run(const ilk_client *client, const ilk__op *op)
+/* A wait in its wait queue returns to an interpreter, which runs its signal handlers, and
+ * its next call goes on with it. A request, and a wait in an outage, would begin anew: they
+ * call back, if they can. */
+static int returns_for_handlers(const ilk__op *op)
 {
-    return op->type->wake || client->opts.interrupted;
+    return op->type->wake && !op->resend;
 }
 
 static ilk__cause on_signal(const ilk_client *client, const ilk__op *op)
 {
     const ilk_client_opts *opts = &client->opts;
 
-    if (op->type->wake || !opts->interrupted || opts->interrupted(opts->user))
+    if (returns_for_handlers(op) || !opts->interrupted
+        || opts->interrupted(opts->user))
         return ILK__CAUSE_INTERRUPT;
     return ILK__CAUSE_NEWS;
 }
@@ -100,14 +103,15 @@ static ilk__cause sleep_until(ilk_client *client, const ilk__op *op,
                               sleep_marks *seen)
 {
     ilk__shared *shared = client->shared;
-    int ticking = ilk__run_ticks(client) && lets_handlers_run(client, op);
+    int ticking = (returns_for_handlers(op) || client->opts.interrupted)
+                  && ilk__run_ticks(client);
     int64_t limit = until;
     ilk_status st;
 
     if (ilk__shared_is_stopped_anew(shared, &seen->stop))
         return ILK__CAUSE_STOPPED;
     if (ticking)
-        limit = ilk__sooner(limit, ilk__deadline(TICK_MS));
+        limit = ilk__sooner(limit, seen->ticked_at + TICK_MS);
     /* Woken before this thread was among the sleepers: do not sleep. */
     if (client->closed || atomic_load(&shared->wakes) != seen->wakes
         || atomic_load(&shared->interrupts) != seen->interrupts)
@@ -123,8 +127,10 @@ static ilk__cause sleep_until(ilk_client *client, const ilk__op *op,
         return on_signal(client, op);
     if (st == ILK_OK || limit == 0)
         return ILK__CAUSE_NEWS;
-    return ticking && ilk__now_ms() < until ? on_signal(client, op)
-                                            : ILK__CAUSE_TIME;
+    if (!ticking || ilk__now_ms() >= until)
+        return ILK__CAUSE_TIME;
+    seen->ticked_at = ilk__now_ms();
+    return on_signal(client, op);
 }
 
 /* Without the keeper nobody would wake the operation: it ends as one of a closed
@@ -186,12 +192,13 @@ static ilk__lane *send(ilk_client *client, ilk__op *op, sleep_marks *seen,
         .sleep = op->pauses_until ? &sleep.sleep : NULL,
     };
 
+    op->resend = 1; /* if it sleeps, it is for an outage */
     input->status = ilk__lanes_call(client->lanes, &call, op->err);
+    op->resend = input->status == ILK_EINTR;
     input->kind = input->status ? ILK__INPUT_NO_REPLY : ILK__INPUT_REPLY;
     input->may_have_run = call.may_have_run;
     input->reply = *reply = call.reply;
     if (input->status == ILK_EINTR) {
-        op->resend = 1;
         input->kind = ILK__INPUT_WAKE;
         input->cause = sleep.cause;
     }
@@ -222,7 +229,8 @@ static ilk_status send_only(ilk_client *client, ilk__op *op)
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
 {
     ilk__shared *shared = client->shared;
-    sleep_marks seen = {.interrupts = atomic_load(&shared->interrupts)};
+    sleep_marks seen = {.interrupts = atomic_load(&shared->interrupts),
+                        .ticked_at = ilk__now_ms()};
     ilk__input input = {.kind = ILK__INPUT_START};
     ilk__reply *reply = NULL;
     ilk__lane *lane = NULL; /* of the last call */
