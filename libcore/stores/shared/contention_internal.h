@@ -174,7 +174,6 @@ void ilk__reply_waiting(ilk__contender *contender, int code, int64_t holder_ms,
                         int ours);
 void ilk__reply_busy(ilk__contender *contender); /* of a try that is_busy */
 void ilk__reply_failure(ilk__contender *contender, const char *text);
-void ilk__reply_lost(ilk__gateway_request *request);
 /* To a release, or to a cancel, which says no more than that it is gone. */
 void ilk__reply_left(ilk__gateway_request *request, ilk__left left);
 /* An error whose text has the name of the store for its %s. */

@@ -248,7 +248,7 @@ void ilk__name_break(ilk__name_record *name, ilk__gateway_request *request)
                            (int64_t)0);
     else if (ilk__recent_has(&contention->unsure_breaks,
                              mark_of_break(request)))
-        ilk__reply_lost(request);
+        ilk__gateway_reply_lost(request);
     else if (ilk__name_keep_request(name, request))
         contention->store->break_hold(contention->self, &name->seen,
                                       (ilk__span){token.data, token.len},
@@ -270,7 +270,7 @@ void ilk__contention_broken(ilk__contended *seen, ilk__gateway_request *request,
         ilk__gateway_reply(request, ILK__CODE_RELEASED, "ii", (int64_t)0,
                            (int64_t)0);
     } else {
-        ilk__reply_lost(request);
+        ilk__gateway_reply_lost(request);
     }
     ilk__name_settle(name);
 }

@@ -66,11 +66,6 @@ void ilk__reply_failure(ilk__contender *contender, const char *text)
         ilk__gateway_break(request);
 }
 
-void ilk__reply_lost(ilk__gateway_request *request)
-{
-    ilk__gateway_reply_lost(request);
-}
-
 /* LOST has two numbers of evidence (scripts/include/evidence.lua). The second is -1 when
  * this very hold was taken away, 0 when no break is known. The first is 0, because there
  * is no record; or -1, which no script returns: the backend has repeated the release, so

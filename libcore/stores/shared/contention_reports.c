@@ -148,7 +148,7 @@ static void lose_place(ilk__contender *contender)
 
     if (ilk__record_of(contender)->adopts) {
         contender->request = NULL;
-        ilk__reply_lost(request);
+        ilk__gateway_reply_lost(request);
         return;
     }
     if (request && contender->waiter.len) {
@@ -172,7 +172,7 @@ void ilk__contender_lost(ilk__contender *contender)
     case ILK__CONTENDER_HOLDS:
         contender->request = NULL;
         if (request)
-            ilk__reply_lost(request);
+            ilk__gateway_reply_lost(request);
         break;
     case ILK__CONTENDER_LEAVES:
         ilk__contender_left(contender, ILK__LEFT_NO_HOLD);

@@ -466,7 +466,7 @@ static void extend(ilk__contention *contention, ilk__gateway_request *request,
         renew(contender, request, lease_ms);
     else if (contender || !contention->store->adopt
              || ilk__token_is_over(contention, token))
-        ilk__reply_lost(request);
+        ilk__gateway_reply_lost(request);
     else
         adopt(contention, request, about, lease_ms);
 }
@@ -479,7 +479,7 @@ static void proclaim(ilk__contention *contention, ilk__gateway_request *request)
         ilk__contender_find(contention, ilk__gateway_arg(request, 0));
 
     if (!contender || contender->state != ILK__CONTENDER_HOLDS) {
-        ilk__reply_lost(request);
+        ilk__gateway_reply_lost(request);
     } else if (ilk__record_of(contender)->is_written
                && is_same(value, contender->value)) {
         ilk__gateway_reply(request, ILK__CODE_WRITTEN, "");
