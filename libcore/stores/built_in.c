@@ -10,7 +10,7 @@
 static const ilk__backend *const stores[] = {
     &ilk__cluster_backend,
     &ilk__quorum_backend,
-    &ilk__ring_backend,
+    &ilk__shards_backend,
 };
 
 ilk_status ilk__built_in_stores_register(ilk_error *err)

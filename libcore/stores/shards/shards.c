@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring.c -- the backend: its URL, opening and closing, and its turn in the gateway's
+/* shards.c -- the backend: its URL, opening and closing, and its turn in the gateway's
  * loop. */
 #include "shards_internal.h"
 
@@ -18,23 +18,24 @@ enum { OPTIONS_TEXT = 4096, LEAST = 2, COPIES = 3 };
 static ilk_status take_number(int64_t *out, const char *what, ilk__span value,
                               ilk_error *err)
 {
-    *out = ilk__text_number(value, ILK__RING_COPIES);
+    *out = ilk__text_number(value, ILK__SHARDS_COPIES);
     if (*out > 0)
         return ILK_OK;
-    return ilk__fail(
-        err, ILK_EINVAL, "URL: %s must be a number from 1 to %d, got \"%.*s\"",
-        what, ILK__RING_COPIES, value.len < 40 ? (int)value.len : 40, value.at);
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: %s must be a number from 1 to %d, got \"%.*s\"",
+                     what, ILK__SHARDS_COPIES,
+                     value.len < 40 ? (int)value.len : 40, value.at);
 }
 
-static ilk_status add_servers(ilk__ring_gateway *ring, ilk__span hosts,
+static ilk_status add_servers(ilk__shards *shards, ilk__span hosts,
                               int are_former, ilk_error *err)
 {
     ilk_status st = ILK_OK;
     int more = 1;
 
     while (more && st == ILK_OK)
-        st = ilk__ring_add_server(ring, ilk__text_cut(&hosts, ',', &more),
-                                  are_former, err);
+        st = ilk__shards_add_server(shards, ilk__text_cut(&hosts, ',', &more),
+                                    are_former, err);
     return st;
 }
 
@@ -42,67 +43,67 @@ static ilk_status add_servers(ilk__ring_gateway *ring, ilk__span hosts,
 static ilk_status take_option(void *store, ilk__span key, ilk__span value,
                               int *out_is_own, ilk_error *err)
 {
-    ilk__ring_gateway *ring = store;
+    ilk__shards *shards = store;
 
     *out_is_own = 1;
     if (ilk__text_equals(key, "copies"))
-        return take_number(&ring->copies, "copies", value, err);
+        return take_number(&shards->copies, "copies", value, err);
     if (ilk__text_equals(key, "write"))
-        return take_number(&ring->write, "write", value, err);
+        return take_number(&shards->write, "write", value, err);
     if (ilk__text_equals(key, "read"))
-        return take_number(&ring->read, "read", value, err);
+        return take_number(&shards->read, "read", value, err);
     if (ilk__text_equals(key, "former"))
-        return add_servers(ring, value, 1, err);
+        return add_servers(shards, value, 1, err);
     *out_is_own = ilk__text_equals(key, "ring");
     return ILK_OK;
 }
 
-static ilk_status check_copies(ilk__ring_gateway *ring, ilk_error *err)
+static ilk_status check_copies(ilk__shards *shards, ilk_error *err)
 {
-    const int64_t servers = (int64_t)ring->ring_count;
+    const int64_t servers = (int64_t)shards->ring_count;
 
-    if (ring->ring_count < LEAST)
+    if (shards->ring_count < LEAST)
         return ilk__fail(err, ILK_EINVAL,
                          "URL: a ring of %zu: it has at least %d servers",
-                         ring->ring_count, LEAST);
-    if (!ring->copies)
-        ring->copies = servers < COPIES ? servers : COPIES;
-    if (!ring->write)
-        ring->write = ring->copies / 2 + 1;
-    if (!ring->read)
-        ring->read = ring->copies / 2 + 1;
-    if (ring->copies <= servers && ring->write <= ring->copies
-        && ring->read <= ring->copies)
+                         shards->ring_count, LEAST);
+    if (!shards->copies)
+        shards->copies = servers < COPIES ? servers : COPIES;
+    if (!shards->write)
+        shards->write = shards->copies / 2 + 1;
+    if (!shards->read)
+        shards->read = shards->copies / 2 + 1;
+    if (shards->copies <= servers && shards->write <= shards->copies
+        && shards->read <= shards->copies)
         return ILK_OK;
     return ilk__fail(
         err, ILK_EINVAL,
         "URL: copies=%" PRId64 "&write=%" PRId64 "&read=%" PRId64
         " on a ring of %zu: a key is on at most all servers, and at "
         "most all of its copies can be waited for",
-        ring->copies, ring->write, ring->read, ring->ring_count);
+        shards->copies, shards->write, shards->read, shards->ring_count);
 }
 
 /* A former server is added before all options have been read. So the servers' own URLs,
- * which need the rest of the options, are made later: in ilk__ring_place(). */
-static ilk_status read_url(ilk__ring_gateway *ring, const ilk__url *url,
+ * which need the rest of the options, are made later: in ilk__shards_place(). */
+static ilk_status read_url(ilk__shards *shards, const ilk__url *url,
                            ilk_error *err)
 {
     const ilk__span hosts = {url->hosts, strlen(url->hosts)};
     char options[OPTIONS_TEXT];
-    ilk_status st = add_servers(ring, hosts, 0, err);
+    ilk_status st = add_servers(shards, hosts, 0, err);
 
-    ring->ring_count = ring->count;
+    shards->ring_count = shards->count;
     if (st == ILK_OK)
         st = ilk__node_url_split(options, sizeof options, url->options,
-                                 take_option, ring, err);
+                                 take_option, shards, err);
     if (st == ILK_OK)
-        st = ilk__node_url_read(&ring->url, url, url->path, options, err);
-    return st ? st : check_copies(ring, err);
+        st = ilk__node_url_read(&shards->url, url, url->path, options, err);
+    return st ? st : check_copies(shards, err);
 }
 
 /* ---- opening and closing ------------------------------------------------- */
 
-static ilk_status set_up(ilk__ring_gateway *ring, const ilk__url *url,
+static ilk_status set_up(ilk__shards *shards, const ilk__url *url,
                          ilk_error *err)
 {
     char token[ILK__CLIENT_ID_LEN + 1];
@@ -111,68 +112,69 @@ static ilk_status set_up(ilk__ring_gateway *ring, const ilk__url *url,
 
     if (st)
         return st;
-    snprintf(ring->name, sizeof ring->name, "interlock-ring-%s", token);
-    ilk__node_url_timeouts(url, &ring->connect_ms, &reply_ms,
-                           &ring->patience_ms);
-    ring->coming_ms = ilk__sooner(ILK__RING_COMING_MS, ring->patience_ms / 2);
-    st = read_url(ring, url, err);
+    snprintf(shards->name, sizeof shards->name, "interlock-ring-%s", token);
+    ilk__node_url_timeouts(url, &shards->connect_ms, &reply_ms,
+                           &shards->patience_ms);
+    shards->coming_ms =
+        ilk__sooner(ILK__SHARDS_COMING_MS, shards->patience_ms / 2);
+    st = read_url(shards, url, err);
     if (st)
         return st;
-    if (ring->url.scheme == ILK__SCHEME_TLS)
-        ring->tls = ilk__tls_store_new();
-    ring->url.tls = ring->tls;
-    return ilk__ring_place(ring, err);
+    if (shards->url.scheme == ILK__SCHEME_TLS)
+        shards->tls = ilk__tls_store_new();
+    shards->url.tls = shards->tls;
+    return ilk__shards_place(shards, err);
 }
 
-static void dispose(ilk__ring_gateway *ring)
+static void dispose(ilk__shards *shards)
 {
-    ilk__ring_close_servers(ring);
-    ilk__ring_free_values(ring);
-    ilk__ring_free_steps(ring);
-    ilk__ring_free_store(ring);
-    ilk__ring_free(&ring->ring);
-    ilk__tls_store_free(ring->tls);
-    ilk__url_free(&ring->url);
-    pthread_mutex_destroy(&ring->mutex);
-    ilk__free(ring);
+    ilk__shards_close_servers(shards);
+    ilk__shards_free_values(shards);
+    ilk__shards_free_steps(shards);
+    ilk__shards_free_store(shards);
+    ilk__ring_free(&shards->ring);
+    ilk__tls_store_free(shards->tls);
+    ilk__url_free(&shards->url);
+    pthread_mutex_destroy(&shards->mutex);
+    ilk__free(shards);
 }
 
 static ilk_status open_ring(void **out, ilk__gateway *gateway,
                             const ilk__url *url, ilk_error *err)
 {
-    ilk__ring_gateway *ring = ilk__calloc(1, sizeof *ring);
+    ilk__shards *shards = ilk__calloc(1, sizeof *shards);
     ilk_status st;
 
     *out = NULL;
-    if (!ring)
+    if (!shards)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    ring->gateway = gateway;
-    pthread_mutex_init(&ring->mutex, NULL);
-    st = set_up(ring, url, err);
+    shards->gateway = gateway;
+    pthread_mutex_init(&shards->mutex, NULL);
+    st = set_up(shards, url, err);
     if (st) {
-        dispose(ring);
+        dispose(shards);
         return st;
     }
-    ilk__ring_publish(ring);
-    *out = ring;
+    ilk__shards_publish(shards);
+    *out = shards;
     return ILK_OK;
 }
 
 static void close_ring(void *self)
 {
-    ilk__ring_gateway *ring = self;
+    ilk__shards *shards = self;
 
-    for (size_t i = 0; i < ring->contact_count; i++)
-        ilk__gateway_break(ring->contacts[i]);
-    dispose(ring);
+    for (size_t i = 0; i < shards->contact_count; i++)
+        ilk__gateway_break(shards->contacts[i]);
+    dispose(shards);
 }
 
 static void abandon(void *self)
 {
-    ilk__ring_gateway *ring = self;
+    ilk__shards *shards = self;
 
-    for (size_t i = 0; i < ring->count; i++)
-        ilk__async_conn_abandon(&ring->servers[i].calls.connection);
+    for (size_t i = 0; i < shards->count; i++)
+        ilk__async_conn_abandon(&shards->servers[i].calls.connection);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -181,11 +183,11 @@ static void call(void *self, ilk__gateway_request *request)
 {
     switch (request->script) {
     case ILK__SCRIPT_KV_GET:
-    case ILK__SCRIPT_KV_PUT: ilk__ring_value(self, request); break;
-    case ILK__SCRIPT_KV_MOVE: ilk__ring_move(self, request); break;
+    case ILK__SCRIPT_KV_PUT: ilk__shards_value(self, request); break;
+    case ILK__SCRIPT_KV_MOVE: ilk__shards_move(self, request); break;
     case ILK__SCRIPT_STORE_READ:
     case ILK__SCRIPT_STORE_COMMIT:
-    case ILK__SCRIPT_STORE_OUTCOME: ilk__ring_store(self, request); break;
+    case ILK__SCRIPT_STORE_OUTCOME: ilk__shards_store(self, request); break;
     default:
         ilk__gateway_reply_error(request,
                                  "ILKNONE a ring keeps replicated values "
@@ -215,61 +217,61 @@ static void order_keys(const ilk__gateway_request *request, size_t *out_first,
 static size_t prepare(void *self, struct pollfd *fds, size_t room,
                       int64_t *until)
 {
-    ilk__ring_gateway *ring = self;
+    ilk__shards *shards = self;
     size_t count = 0;
 
-    for (size_t i = 0; i < ring->count; i++) {
-        ilk__node_calls *calls = &ring->servers[i].calls;
+    for (size_t i = 0; i < shards->count; i++) {
+        ilk__node_calls *calls = &shards->servers[i].calls;
 
         ilk__async_conn_flush(&calls->connection);
         count = ilk__async_conn_add(&calls->connection, &calls->polled_at, fds,
                                     room, count, until);
     }
-    *until = ilk__sooner(*until, ilk__ring_servers_due(ring));
-    *until = ilk__sooner(*until, ilk__ring_marks_due(ring));
-    *until = ilk__sooner(*until, ilk__ring_values_due(ring));
-    *until = ilk__sooner(*until, ilk__ring_store_due(ring));
-    *until = ilk__sooner(*until, ilk__ring_steps_due(ring));
-    ilk__ring_publish(ring);
+    *until = ilk__sooner(*until, ilk__shards_servers_due(shards));
+    *until = ilk__sooner(*until, ilk__shards_marks_due(shards));
+    *until = ilk__sooner(*until, ilk__shards_values_due(shards));
+    *until = ilk__sooner(*until, ilk__shards_store_due(shards));
+    *until = ilk__sooner(*until, ilk__shards_steps_due(shards));
+    ilk__shards_publish(shards);
     return count;
 }
 
 static void polled(void *self, const struct pollfd *fds, size_t count)
 {
-    ilk__ring_gateway *ring = self;
+    ilk__shards *shards = self;
     int64_t now;
 
     (void)count;
-    for (size_t i = 0; i < ring->count; i++) {
-        ilk__node_calls *calls = &ring->servers[i].calls;
+    for (size_t i = 0; i < shards->count; i++) {
+        ilk__node_calls *calls = &shards->servers[i].calls;
 
         if (calls->polled_at)
             ilk__async_conn_polled(&calls->connection,
                                    &fds[calls->polled_at - 1]);
-        ilk__ring_read_replies(&ring->servers[i]);
+        ilk__shards_read_replies(&shards->servers[i]);
     }
     now = ilk__now_ms();
-    ilk__ring_fire_servers(ring, now);
-    ilk__ring_fire_marks(ring, now);
-    ilk__ring_fire_values(ring, now);
-    ilk__ring_fire_store(ring, now);
-    ilk__ring_fire_steps(ring);
-    ilk__ring_publish(ring);
+    ilk__shards_fire_servers(shards, now);
+    ilk__shards_fire_marks(shards, now);
+    ilk__shards_fire_values(shards, now);
+    ilk__shards_fire_store(shards, now);
+    ilk__shards_fire_steps(shards);
+    ilk__shards_publish(shards);
 }
 
 /* ---- the backend --------------------------------------------------------- */
 
-#define RING(url_scheme, other)                                                \
+#define SHARDS(url_scheme, other)                                              \
     {                                                                          \
         .scheme = (url_scheme), .also = (other), .store = "the ring",          \
         .ordered_keys = order_keys, .offers = ILK_OFFER_KV | ILK_OFFER_STORE,  \
         .open = open_ring, .close = close_ring, .abandon = abandon,            \
-        .call = call, .contact = ilk__ring_contact, .ping = ilk__ring_ping,    \
-        .node_stats = ilk__ring_node_stats, .prepare = prepare,                \
-        .polled = polled                                                       \
+        .call = call, .contact = ilk__shards_contact,                          \
+        .ping = ilk__shards_ping, .node_stats = ilk__shards_node_stats,        \
+        .prepare = prepare, .polled = polled                                   \
     }
 
 /* Users write redis://...?ring; see net/url.c. */
-static const ilk__backend with_tls = RING("rediss+ring", NULL);
+static const ilk__backend with_tls = SHARDS("rediss+ring", NULL);
 
-const ilk__backend ilk__ring_backend = RING("redis+ring", &with_tls);
+const ilk__backend ilk__shards_backend = SHARDS("redis+ring", &with_tls);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring.h -- the backend of several independent servers that share keys: each key is
+ * shards.h -- the backend of several independent servers that share keys: each key is
  * on those servers that follow it on a ring of consistent hashing (base/hash_ring.h).
  *
  * It keeps replicated values (docs/kv.md), and stores, of which each key is on the first
@@ -12,11 +12,11 @@
  *     former=host,host    servers that have left the ring: ilk_kv_move() moves their
  *                         values to the ring
  */
-#ifndef ILK__RING_H
-#define ILK__RING_H
+#ifndef ILK__SHARDS_H
+#define ILK__SHARDS_H
 
 #include "gateway/backend.h"
 
-extern const ilk__backend ilk__ring_backend;
+extern const ilk__backend ilk__shards_backend;
 
 #endif

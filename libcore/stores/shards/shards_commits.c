@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_commits.c -- the transactions of this client that are committed or may be: a copy of
+/* shards_commits.c -- the transactions of this client that are committed or may be: a copy of
  * their commit that cannot be executed must not say that nothing was written. */
 #include "shards_internal.h"
 
@@ -19,8 +19,8 @@ static bit_pair bits_of(const char *id)
 {
     const uint64_t hash = ilk__hash(ILK__HASH_START, id, strlen(id));
 
-    return (bit_pair){(size_t)(hash % ILK__RING_COMMITS),
-                      (size_t)((hash >> 32) % ILK__RING_COMMITS)};
+    return (bit_pair){(size_t)(hash % ILK__SHARDS_COMMITS),
+                      (size_t)((hash >> 32) % ILK__SHARDS_COMMITS)};
 }
 
 static void set_bit(uint8_t *set, size_t bit)
@@ -33,12 +33,12 @@ static int has_bit(const uint8_t *set, size_t bit)
     return set[bit / 8] >> bit % 8 & 1;
 }
 
-void ilk__ring_note_commit(ilk__ring_gateway *ring, const char *id)
+void ilk__shards_note_commit(ilk__shards *shards, const char *id)
 {
-    ilk__ring_commits *commits = &ring->commits;
+    ilk__shards_commits *commits = &shards->commits;
     const int64_t now = ilk__now_ms(),
-                  turn = 4 * ring->patience_ms > COMMITTED_MS
-                             ? 4 * ring->patience_ms
+                  turn = 4 * shards->patience_ms > COMMITTED_MS
+                             ? 4 * shards->patience_ms
                              : COMMITTED_MS;
     const bit_pair bits = bits_of(id);
 
@@ -51,8 +51,8 @@ void ilk__ring_note_commit(ilk__ring_gateway *ring, const char *id)
     set_bit(commits->sets[commits->newer], bits.second);
 }
 
-int ilk__ring_may_have_committed(const ilk__ring_commits *commits,
-                                 const char *id)
+int ilk__shards_may_have_committed(const ilk__shards_commits *commits,
+                                   const char *id)
 {
     const bit_pair bits = bits_of(id);
 

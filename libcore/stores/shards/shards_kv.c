@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_kv.c -- to get and to put a replicated value: Gifford, "Weighted Voting for
+ * shards_kv.c -- to get and to put a replicated value: Gifford, "Weighted Voting for
  * Replicated Data", 1979, with the read repair of Attiya, Bar-Noy and Dolev, "Sharing
  * Memory Robustly in Message-Passing Systems", 1995. The rules are those of
  * tests/model/replicated_value.pml.
@@ -17,7 +17,7 @@
  *       +-- fast ---------^
  *
  * Replies that come later still count for repairs: a server that had an older copy gets
- * the newest one. The reply of a server that returns (ring_marks.c) is no answer, but the
+ * the newest one. The reply of a server that returns (shards_marks.c) is no answer, but the
  * server gets what it lacks.
  */
 #include "shards_internal.h"
@@ -48,7 +48,7 @@ typedef enum copy_state {
 
 struct ilk__value_request {
     ilk__value_request *next, *previous;
-    ilk__ring_gateway *ring;
+    ilk__shards *shards;
     ilk__gateway_request *request; /* NULL: it has its reply */
     phase is;
     int is_put, is_fast;
@@ -57,21 +57,21 @@ struct ilk__value_request {
     ilk__buf record; /* its key */
     ilk__buf token;  /* of a delete */
     size_t count;    /* of copies */
-    ilk__ring_server *servers[ILK__RING_COPIES];
-    copy_state states[ILK__RING_COPIES];
-    ilk__reply *replies[ILK__RING_COPIES]; /* of kv_read */
-    size_t calls;                          /* without a reply */
-    int newest;                            /* of the copies; -1: not chosen */
-    int64_t version;                       /* of a put */
-    int64_t how;                           /* of a put: MAY_HAVE_WRITTEN ... */
-    char why[ILK_ERROR_MAX];               /* a server's error */
+    ilk__shards_server *servers[ILK__SHARDS_COPIES];
+    copy_state states[ILK__SHARDS_COPIES];
+    ilk__reply *replies[ILK__SHARDS_COPIES]; /* of kv_read */
+    size_t calls;                            /* without a reply */
+    int newest;                              /* of the copies; -1: not chosen */
+    int64_t version;                         /* of a put */
+    int64_t how;             /* of a put: MAY_HAVE_WRITTEN ... */
+    char why[ILK_ERROR_MAX]; /* a server's error */
 };
 
 /* ---- their lives --------------------------------------------------------- */
 
 static void dispose(ilk__value_request *one)
 {
-    *(one->previous ? &one->previous->next : &one->ring->values) = one->next;
+    *(one->previous ? &one->previous->next : &one->shards->values) = one->next;
     if (one->next)
         one->next->previous = one->previous;
     for (size_t i = 0; i < one->count; i++)
@@ -127,8 +127,8 @@ static size_t count(const ilk__value_request *one, copy_state state)
 static int find_missing(const ilk__value_request *one)
 {
     for (size_t i = 0; i < one->count; i++)
-        if (!ilk__ring_is_up(one->servers[i])
-            || ilk__ring_returns(one->servers[i]))
+        if (!ilk__shards_is_up(one->servers[i])
+            || ilk__shards_returns(one->servers[i]))
             return (int)i;
     return -1;
 }
@@ -143,8 +143,8 @@ static void add_reason(const ilk__value_request *one, char text[ILK_ERROR_MAX],
         snprintf(text + len, room, "; %.120s", one->why);
     else if (missing >= 0)
         snprintf(text + len, room, "; %.60s: %.120s",
-                 ilk__ring_address(one->servers[missing]),
-                 ilk__ring_why(one->servers[missing]));
+                 ilk__shards_address(one->servers[missing]),
+                 ilk__shards_why(one->servers[missing]));
 }
 
 static void lack_replies(ilk__value_request *one, size_t counted)
@@ -153,7 +153,7 @@ static void lack_replies(ilk__value_request *one, size_t counted)
     const int len =
         snprintf(text, sizeof text,
                  "NOQUORUM %zu of %zu copies could be read, and %d must be",
-                 counted, one->count, (int)one->ring->read);
+                 counted, one->count, (int)one->shards->read);
 
     add_reason(one, text, len);
     end_with(one, text);
@@ -183,9 +183,9 @@ static void send_reads(ilk__value_request *one)
 {
     one->is = READS;
     for (size_t i = 0; i < one->count; i++)
-        if (ilk__ring_is_up(one->servers[i])
-            && ilk__copy_send_read(one->servers[i], record_of(one), answered,
-                                   one)) {
+        if (ilk__shards_is_up(one->servers[i])
+            && ilk__shards_copy_send_read(one->servers[i], record_of(one),
+                                          answered, one)) {
             one->states[i] = IS_ASKED;
             one->calls++;
         }
@@ -197,10 +197,10 @@ static void send_writes(ilk__value_request *one)
     one->is = WRITES;
     for (size_t i = 0; i < one->count; i++) {
         one->states[i] = IS_NOT_ASKED;
-        if (ilk__ring_is_up(one->servers[i])
-            && ilk__copy_send_write(one->servers[i], record_of(one),
-                                    one->version, arg_of(one, PUT_TOKEN),
-                                    arg_of(one, PUT_TEXT), answered, one)) {
+        if (ilk__shards_is_up(one->servers[i])
+            && ilk__shards_copy_send_write(
+                one->servers[i], record_of(one), one->version,
+                arg_of(one, PUT_TOKEN), arg_of(one, PUT_TEXT), answered, one)) {
             one->states[i] = IS_ASKED;
             one->calls++;
         }
@@ -218,25 +218,26 @@ static void settle_if_everywhere(ilk__value_request *one)
     if (!token.len || one->is < WRITES || count(one, HAS_NEWEST) < one->count)
         return;
     for (size_t i = 0; i < one->count; i++)
-        one->calls +=
-            (size_t)ilk__copy_send_settle(one->servers[i], record_of(one),
-                                          one->version, token, answered, one);
+        one->calls += (size_t)ilk__shards_copy_send_settle(
+            one->servers[i], record_of(one), one->version, token, answered,
+            one);
     ilk__buf_free(&one->token);
 }
 
 /* Give the newest copy to a server that has replied with an older one. */
 static void repair(ilk__value_request *one, size_t i)
 {
-    const ilk__copy newest = ilk__copy_of(one->replies[one->newest]),
-                    there = ilk__copy_of(one->replies[i]);
+    const ilk__shards_copy newest =
+                               ilk__shards_copy_of(one->replies[one->newest]),
+                           there = ilk__shards_copy_of(one->replies[i]);
 
-    if (!ilk__copy_is_lacking(&there, &newest)) {
+    if (!ilk__shards_copy_is_lacking(&there, &newest)) {
         one->states[i] = HAS_NEWEST;
         return;
     }
     one->states[i] = HAS_FAILED;
-    if (ilk__copy_send(one->servers[i], record_of(one), &newest, answered,
-                       one)) {
+    if (ilk__shards_copy_send(one->servers[i], record_of(one), &newest,
+                              answered, one)) {
         one->states[i] = GETS_NEWEST;
         one->calls++;
     }
@@ -245,7 +246,7 @@ static void repair(ilk__value_request *one, size_t i)
 /* ---- replies ------------------------------------------------------------- */
 
 static size_t index_of(const ilk__value_request *one,
-                       const ilk__ring_server *server)
+                       const ilk__shards_server *server)
 {
     size_t i = 0;
 
@@ -297,7 +298,8 @@ static int answered(void *at, void *owner, const ilk__node_call *call,
 
 static int counts(const ilk__value_request *one, size_t i)
 {
-    return one->states[i] == HAS_REPLIED && !ilk__ring_returns(one->servers[i]);
+    return one->states[i] == HAS_REPLIED
+           && !ilk__shards_returns(one->servers[i]);
 }
 
 static size_t count_replies(const ilk__value_request *one)
@@ -311,14 +313,14 @@ static size_t count_replies(const ilk__value_request *one)
 
 static int find_newest(const ilk__value_request *one)
 {
-    ilk__copy best, copy;
+    ilk__shards_copy best, copy;
     int found = -1;
 
     for (size_t i = 0; i < one->count; i++) {
         if (!counts(one, i))
             continue;
-        copy = ilk__copy_of(one->replies[i]);
-        if (found < 0 || ilk__copy_is_newer(&copy, &best)) {
+        copy = ilk__shards_copy_of(one->replies[i]);
+        if (found < 0 || ilk__shards_copy_is_newer(&copy, &best)) {
             best = copy;
             found = (int)i;
         }
@@ -328,7 +330,8 @@ static int find_newest(const ilk__value_request *one)
 
 static void reply_value(ilk__value_request *one)
 {
-    const ilk__copy copy = ilk__copy_of(one->replies[one->newest]);
+    const ilk__shards_copy copy =
+        ilk__shards_copy_of(one->replies[one->newest]);
     const ilk__register_state state = {.version = copy.version,
                                        .has_value = copy.has_value,
                                        .value = copy.value};
@@ -347,8 +350,9 @@ static void choose_version(ilk__value_request *one)
     int64_t above = 0;
 
     for (size_t i = 0; i < one->count; i++) {
-        const ilk__copy copy = one->replies[i] ? ilk__copy_of(one->replies[i])
-                                               : (ilk__copy){.version = 0};
+        const ilk__shards_copy copy = one->replies[i]
+                                          ? ilk__shards_copy_of(one->replies[i])
+                                          : (ilk__shards_copy){.version = 0};
 
         if (copy.version && copy.token.len == token.len
             && memcmp(copy.token.at, token.at, token.len) == 0) {
@@ -360,7 +364,7 @@ static void choose_version(ilk__value_request *one)
             above = copy.version;
     }
     one->how = above || one->is_fast ? MAY_HAVE_WRITTEN : HAD_NOT_WRITTEN;
-    one->version = ilk__ring_next_version(one->ring, above);
+    one->version = ilk__shards_next_version(one->shards, above);
 }
 
 static void begin_writes(ilk__value_request *one)
@@ -388,21 +392,22 @@ static void begin_repairs(ilk__value_request *one)
  * them: one that comes after the first put counts as wiped. */
 static int must_wait(const ilk__value_request *one, int64_t now)
 {
-    const ilk__ring_gateway *ring = one->ring;
+    const ilk__shards *shards = one->shards;
     size_t up = 0, coming = 0;
 
     for (size_t i = 0; i < one->count; i++) {
-        const ilk__ring_server *server = one->servers[i];
+        const ilk__shards_server *server = one->servers[i];
 
-        if (server->is_doubted || ilk__ring_may_come(server))
+        if (server->is_doubted || ilk__shards_may_come(server))
             coming++;
         else
-            up += (size_t)ilk__ring_is_up(server);
+            up += (size_t)ilk__shards_is_up(server);
     }
-    if (now >= one->began + ring->coming_ms)
+    if (now >= one->began + shards->coming_ms)
         return 0;
-    return ilk__ring_gathers(ring)
-           || (coming && (up < (size_t)ring->read || up < (size_t)ring->write));
+    return ilk__shards_gathers(shards)
+           || (coming
+               && (up < (size_t)shards->read || up < (size_t)shards->write));
 }
 
 /* Too few replies count, but the mark of another server is on its way. */
@@ -420,9 +425,9 @@ static void decide_reads(ilk__value_request *one)
 {
     const size_t counted = count_replies(one);
 
-    if (counted >= (size_t)one->ring->read && one->is_put)
+    if (counted >= (size_t)one->shards->read && one->is_put)
         begin_writes(one);
-    else if (counted >= (size_t)one->ring->read)
+    else if (counted >= (size_t)one->shards->read)
         begin_repairs(one);
     else if (!count(one, IS_ASKED) && must_wait(one, ilk__now_ms()))
         read_again(one);
@@ -434,13 +439,13 @@ static void decide_reads(ilk__value_request *one)
  * that would be most of them: then `read` servers suffice. */
 static void decide_repairs(ilk__value_request *one)
 {
-    const ilk__ring_gateway *ring = one->ring;
-    const int64_t met = ring->copies - ring->read + 1,
-                  needed = met < ring->read ? met : ring->read;
+    const ilk__shards *shards = one->shards;
+    const int64_t met = shards->copies - shards->read + 1,
+                  needed = met < shards->read ? met : shards->read;
     size_t have = 0, open = 0;
 
     for (size_t i = 0; i < one->count; i++) {
-        if (ilk__ring_returns(one->servers[i]))
+        if (ilk__shards_returns(one->servers[i]))
             continue;
         have += one->states[i] == HAS_NEWEST;
         open += one->states[i] == GETS_NEWEST || one->states[i] == IS_ASKED;
@@ -454,7 +459,7 @@ static void decide_repairs(ilk__value_request *one)
 static void decide_writes(ilk__value_request *one)
 {
     const size_t have = count(one, HAS_NEWEST),
-                 needed = (size_t)one->ring->write;
+                 needed = (size_t)one->shards->write;
 
     if (have >= needed) {
         ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "ii", one->version,
@@ -499,7 +504,7 @@ static int copy_token(ilk__value_request *one)
     return !ilk__buf_add(&one->token, token.at, token.len);
 }
 
-static ilk__value_request *new_request(ilk__ring_gateway *ring,
+static ilk__value_request *new_request(ilk__shards *shards,
                                        ilk__gateway_request *request)
 {
     const ilk__bytes record = ilk__gateway_word(request->keys[0]);
@@ -507,18 +512,18 @@ static ilk__value_request *new_request(ilk__ring_gateway *ring,
 
     if (!one)
         return NULL;
-    one->ring = ring;
+    one->shards = shards;
     one->request = request;
     one->began = ilk__now_ms();
     one->newest = -1;
     one->is_put = request->script == ILK__SCRIPT_KV_PUT;
     one->is_fast =
         one->is_put && ilk__gateway_number_arg(request, PUT_FAST) == 1;
-    one->count = ilk__ring_servers_of(ring, record, one->servers);
-    one->next = ring->values;
+    one->count = ilk__shards_servers_of(shards, record, one->servers);
+    one->next = shards->values;
     if (one->next)
         one->next->previous = one;
-    ring->values = one;
+    shards->values = one;
     if (one->count && !ilk__buf_add(&one->record, record.data, record.len)
         && copy_token(one))
         return one;
@@ -526,26 +531,26 @@ static ilk__value_request *new_request(ilk__ring_gateway *ring,
     return NULL;
 }
 
-void ilk__ring_value(ilk__ring_gateway *ring, ilk__gateway_request *request)
+void ilk__shards_value(ilk__shards *shards, ilk__gateway_request *request)
 {
-    ilk__value_request *one = new_request(ring, request);
+    ilk__value_request *one = new_request(shards, request);
 
     if (!one) {
         ilk__gateway_break(request);
         return;
     }
-    ilk__ring_look(ring);
+    ilk__shards_look(shards);
     start(one, one->began);
     dispose_if_idle(one);
 }
 
 /* ---- time ---------------------------------------------------------------- */
 
-void ilk__ring_fire_values(ilk__ring_gateway *ring, int64_t now)
+void ilk__shards_fire_values(ilk__shards *shards, int64_t now)
 {
     ilk__value_request *next;
 
-    for (ilk__value_request *one = ring->values; one; one = next) {
+    for (ilk__value_request *one = shards->values; one; one = next) {
         next = one->next;
         if (one->is == WAITS)
             start(one, now);
@@ -553,22 +558,22 @@ void ilk__ring_fire_values(ilk__ring_gateway *ring, int64_t now)
     }
 }
 
-int64_t ilk__ring_values_due(const ilk__ring_gateway *ring)
+int64_t ilk__shards_values_due(const ilk__shards *shards)
 {
     int64_t until = ILK__FOREVER;
 
-    for (const ilk__value_request *one = ring->values; one; one = one->next)
+    for (const ilk__value_request *one = shards->values; one; one = one->next)
         if (one->is == WAITS)
-            until = ilk__sooner(until, one->began + one->ring->coming_ms);
+            until = ilk__sooner(until, one->began + one->shards->coming_ms);
     return until;
 }
 
 /* The servers are closed: no call is left. */
-void ilk__ring_free_values(ilk__ring_gateway *ring)
+void ilk__shards_free_values(ilk__shards *shards)
 {
-    while (ring->values) {
-        if (ring->values->request)
-            ilk__gateway_break(ring->values->request);
-        dispose(ring->values);
+    while (shards->values) {
+        if (shards->values->request)
+            ilk__gateway_break(shards->values->request);
+        dispose(shards->values);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_marks.c -- which servers have missed something for good.
+ * shards_marks.c -- which servers have missed something for good.
  *
  * Each server has a mark, a version up to which it has had what was written to it
  * (scripts/include/kv_mark.lua). All get one at about the same time. It rises at least
@@ -39,9 +39,9 @@ enum {
 };
 
 /* An hour less than a deleted key keeps its version: clocks may differ by so much. */
-#define AWAY_US (ILK__RING_DELETED_US - INT64_C(1000000) * 3600)
+#define AWAY_US (ILK__SHARDS_DELETED_US - INT64_C(1000000) * 3600)
 
-const ilk__bytes ilk__ring_node_key = {(char *)"ilk:kv:node", 11};
+const ilk__bytes ilk__shards_node_key = {(char *)"ilk:kv:node", 11};
 
 /* ---- versions ------------------------------------------------------------ */
 
@@ -53,45 +53,47 @@ static int64_t clock_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above)
+int64_t ilk__shards_next_version(ilk__shards *shards, int64_t above)
 {
     const int64_t clock = clock_us();
-    int64_t version = ring->last_version < above ? above : ring->last_version;
+    int64_t version =
+        shards->last_version < above ? above : shards->last_version;
 
     version = version < clock ? clock : version + 1;
-    if (version < clock + ILK__RING_AHEAD_US)
-        ring->last_version = version;
+    if (version < clock + ILK__SHARDS_AHEAD_US)
+        shards->last_version = version;
     return ilk__fence_is_valid(version) ? version : 0;
 }
 
-int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring)
+int64_t ilk__shards_clock_us(const ilk__shards *shards)
 {
-    const ilk__ring_server *fastest = NULL;
+    const ilk__shards_server *fastest = NULL;
 
-    for (size_t i = 0; i < ring->ring_count; i++)
-        if (ring->servers[i].is_known
-            && (!fastest || ring->servers[i].ahead_us > fastest->ahead_us))
-            fastest = &ring->servers[i];
+    for (size_t i = 0; i < shards->ring_count; i++)
+        if (shards->servers[i].is_known
+            && (!fastest || shards->servers[i].ahead_us > fastest->ahead_us))
+            fastest = &shards->servers[i];
     return clock_us() + (fastest ? fastest->ahead_us : 0);
 }
 
 /* ---- marks --------------------------------------------------------------- */
 
-int ilk__ring_send_node(ilk__ring_server *server, int64_t version,
-                        const char *pass, ilk__node_call_ended *ended,
-                        void *owner)
+int ilk__shards_send_node(ilk__shards_server *server, int64_t version,
+                          const char *pass, ilk__node_call_ended *ended,
+                          void *owner)
 {
-    char name[ILK__RING_NAME + 1];
+    char name[ILK__SHARDS_NAME + 1];
     ilk__command command;
 
     ilk__command_init(&command);
-    if (ilk__token(name, ILK__RING_NAME, NULL))
+    if (ilk__token(name, ILK__SHARDS_NAME, NULL))
         command.failed = 1;
-    ilk__script_begin(&command, ILK__SCRIPT_KV_NODE, &ilk__ring_node_key, 1);
+    ilk__script_begin(&command, ILK__SCRIPT_KV_NODE, &ilk__shards_node_key, 1);
     ilk__command_add_int(&command, version);
     ilk__command_add_str(&command, pass);
     ilk__command_add_str(&command, name);
-    return ilk__ring_send(server, &command, ILK__SCRIPT_KV_NODE, ended, owner);
+    return ilk__shards_send(server, &command, ILK__SCRIPT_KV_NODE, ended,
+                            owner);
 }
 
 static int was_raised(void *at, void *owner, const ilk__node_call *call,
@@ -104,45 +106,45 @@ static int was_raised(void *at, void *owner, const ilk__node_call *call,
     return 0;
 }
 
-static int is_known(const ilk__ring_server *server)
+static int is_known(const ilk__shards_server *server)
 {
-    return ilk__ring_is_up(server) && !server->is_former;
+    return ilk__shards_is_up(server) && !server->is_former;
 }
 
 /* The mark counts as written: if a reply is lost, the mark is read again over the server's
  * next connection. */
-static void raise_marks(ilk__ring_gateway *ring)
+static void raise_marks(ilk__shards *shards)
 {
-    const int64_t version = ilk__ring_next_version(ring, 0);
-    int missed_nothing[ILK__RING_SERVERS] = {0};
+    const int64_t version = ilk__shards_next_version(shards, 0);
+    int missed_nothing[ILK__SHARDS_SERVERS] = {0};
 
-    for (size_t i = 0; i < ring->ring_count; i++)
-        missed_nothing[i] = is_known(&ring->servers[i])
-                            && !ilk__ring_returns(&ring->servers[i]);
-    for (size_t i = 0; version && i < ring->ring_count; i++)
+    for (size_t i = 0; i < shards->ring_count; i++)
+        missed_nothing[i] = is_known(&shards->servers[i])
+                            && !ilk__shards_returns(&shards->servers[i]);
+    for (size_t i = 0; version && i < shards->ring_count; i++)
         if (missed_nothing[i]
-            && ilk__ring_send_node(&ring->servers[i], version, "", was_raised,
-                                   NULL))
-            ring->servers[i].mark = version;
+            && ilk__shards_send_node(&shards->servers[i], version, "",
+                                     was_raised, NULL))
+            shards->servers[i].mark = version;
 }
 
-static int is_below(const ilk__ring_server *server)
+static int is_below(const ilk__shards_server *server)
 {
-    const ilk__ring_gateway *ring = server->gateway;
+    const ilk__shards *shards = server->gateway;
 
-    for (size_t i = 0; i < ring->ring_count; i++)
-        if (ring->servers[i].mark > server->mark)
+    for (size_t i = 0; i < shards->ring_count; i++)
+        if (shards->servers[i].mark > server->mark)
             return 1;
     return 0;
 }
 
 /* A mark was read, or time has passed: judge anew which servers are in doubt. */
-static void doubt(ilk__ring_gateway *ring, int64_t now)
+static void doubt(ilk__shards *shards, int64_t now)
 {
     int any = 0;
 
-    for (size_t i = 0; i < ring->ring_count; i++) {
-        ilk__ring_server *server = &ring->servers[i];
+    for (size_t i = 0; i < shards->ring_count; i++) {
+        ilk__shards_server *server = &shards->servers[i];
 
         if (server->mark || !server->is_known || !is_below(server))
             server->lacks_since = 0;
@@ -153,27 +155,27 @@ static void doubt(ilk__ring_gateway *ring, int64_t now)
         any |= server->is_doubted;
     }
     if (!any)
-        ring->doubted_at = 0;
-    else if (!ring->doubted_at)
-        ring->doubted_at = now;
+        shards->doubted_at = 0;
+    else if (!shards->doubted_at)
+        shards->doubted_at = now;
 }
 
 /* Two addresses of one server would make one copy count as two. */
-static const ilk__ring_server *find_twin(const ilk__ring_server *server)
+static const ilk__shards_server *find_twin(const ilk__shards_server *server)
 {
-    const ilk__ring_gateway *ring = server->gateway;
+    const ilk__shards *shards = server->gateway;
 
-    for (size_t i = 0; i < ring->count; i++)
+    for (size_t i = 0; i < shards->count; i++)
         if (i != server->number
-            && strcmp(ring->servers[i].own_name, server->own_name) == 0)
-            return &ring->servers[i];
+            && strcmp(shards->servers[i].own_name, server->own_name) == 0)
+            return &shards->servers[i];
     return NULL;
 }
 
-static void take_node(ilk__ring_server *server, const ilk__reply *reply)
+static void take_node(ilk__shards_server *server, const ilk__reply *reply)
 {
     enum { AT_MARK, AT_NOW, AT_NAME };
-    const ilk__ring_server *twin;
+    const ilk__shards_server *twin;
 
     snprintf(server->own_name, sizeof server->own_name, "%s",
              ilk__script_item(reply, AT_NAME)->str);
@@ -184,33 +186,33 @@ static void take_node(ilk__ring_server *server, const ilk__reply *reply)
     server->has_failed = twin != NULL;
     if (twin)
         ilk__fail(&server->why, ILK_EINVAL, "it is the same server as %.60s",
-                  ilk__ring_address(twin));
+                  ilk__shards_address(twin));
     doubt(server->gateway, ilk__now_ms());
 }
 
-int ilk__ring_gathers(const ilk__ring_gateway *ring)
+int ilk__shards_gathers(const ilk__shards *shards)
 {
     int may_come = 0;
 
-    for (size_t i = 0; i < ring->ring_count; i++) {
-        if (ring->servers[i].mark)
+    for (size_t i = 0; i < shards->ring_count; i++) {
+        if (shards->servers[i].mark)
             return 0;
-        may_come |=
-            ring->servers[i].looking || ilk__ring_may_come(&ring->servers[i]);
+        may_come |= shards->servers[i].looking
+                    || ilk__shards_may_come(&shards->servers[i]);
     }
     return may_come;
 }
 
 /* All have replied. The servers of a new ring have coming_ms for it, from the first
  * request on. */
-static int may_raise(const ilk__ring_gateway *ring, int64_t now)
+static int may_raise(const ilk__shards *shards, int64_t now)
 {
-    if (ring->doubted_at || !ring->used_at)
+    if (shards->doubted_at || !shards->used_at)
         return 0;
-    if (ilk__ring_gathers(ring))
-        return now >= ring->began_at + ring->coming_ms;
-    for (size_t i = 0; i < ring->count; i++)
-        if (ring->servers[i].looking)
+    if (ilk__shards_gathers(shards))
+        return now >= shards->began_at + shards->coming_ms;
+    for (size_t i = 0; i < shards->count; i++)
+        if (shards->servers[i].looking)
             return 0;
     return 1;
 }
@@ -219,7 +221,7 @@ static int may_raise(const ilk__ring_gateway *ring, int64_t now)
 static int was_asked(void *at, void *owner, const ilk__node_call *call,
                      ilk__reply *reply)
 {
-    ilk__ring_server *server = at;
+    ilk__shards_server *server = at;
 
     (void)owner;
     (void)call;
@@ -233,55 +235,55 @@ static int was_asked(void *at, void *owner, const ilk__node_call *call,
     return 0;
 }
 
-void ilk__ring_ask_mark(ilk__ring_server *server)
+void ilk__shards_ask_mark(ilk__shards_server *server)
 {
     if (!server->gateway->looked_at)
         server->gateway->looked_at = ilk__now_ms();
     server->looking +=
-        (size_t)ilk__ring_send_node(server, 0, "", was_asked, NULL);
+        (size_t)ilk__shards_send_node(server, 0, "", was_asked, NULL);
 }
 
-static void look(ilk__ring_gateway *ring, int64_t now)
+static void look(ilk__shards *shards, int64_t now)
 {
-    ring->looked_at = now;
-    for (size_t i = 0; i < ring->count; i++)
-        if (ring->servers[i].calls.connection.up)
-            ilk__ring_ask_mark(&ring->servers[i]);
+    shards->looked_at = now;
+    for (size_t i = 0; i < shards->count; i++)
+        if (shards->servers[i].calls.connection.up)
+            ilk__shards_ask_mark(&shards->servers[i]);
 }
 
-void ilk__ring_look(ilk__ring_gateway *ring)
+void ilk__shards_look(ilk__shards *shards)
 {
     const int64_t now = ilk__now_ms();
-    const int is_first = !ring->used_at;
+    const int is_first = !shards->used_at;
 
-    ring->used_at = now;
+    shards->used_at = now;
     if (is_first)
-        ring->began_at = now;
-    if (now >= ring->looked_at + PAUSE_MS)
-        for (size_t i = 0; i < ring->count; i++)
-            ring->servers[i].is_known = 0;
+        shards->began_at = now;
+    if (now >= shards->looked_at + PAUSE_MS)
+        for (size_t i = 0; i < shards->count; i++)
+            shards->servers[i].is_known = 0;
     else if (!is_first)
         return;
-    look(ring, now);
+    look(shards, now);
 }
 
 /* ---- who has missed something -------------------------------------------- */
 
 /* Without a mark it is behind, unless a majority can be reached and none of these has
  * one. */
-static int is_behind(const ilk__ring_server *server)
+static int is_behind(const ilk__shards_server *server)
 {
-    const ilk__ring_gateway *ring = server->gateway;
+    const ilk__shards *shards = server->gateway;
     size_t known = 0;
 
     if (is_below(server))
         return 1;
-    for (size_t i = 0; i < ring->ring_count; i++)
-        known += (size_t)is_known(&ring->servers[i]);
-    return server->mark == 0 && known < ring->ring_count / 2 + 1;
+    for (size_t i = 0; i < shards->ring_count; i++)
+        known += (size_t)is_known(&shards->servers[i]);
+    return server->mark == 0 && known < shards->ring_count / 2 + 1;
 }
 
-int ilk__ring_returns(const ilk__ring_server *server)
+int ilk__shards_returns(const ilk__shards_server *server)
 {
     return server->is_former
            || ((server->mark == 0 || server->mark < clock_us() - AWAY_US)
@@ -290,43 +292,43 @@ int ilk__ring_returns(const ilk__ring_server *server)
 
 /* ---- time ---------------------------------------------------------------- */
 
-static int is_used(const ilk__ring_gateway *ring, int64_t now)
+static int is_used(const ilk__shards *shards, int64_t now)
 {
-    return ring->used_at && now < ring->used_at + USED_MS;
+    return shards->used_at && now < shards->used_at + USED_MS;
 }
 
-static void ask_doubted(ilk__ring_gateway *ring, int64_t now)
+static void ask_doubted(ilk__shards *shards, int64_t now)
 {
-    doubt(ring, now);
-    if (!ring->doubted_at)
+    doubt(shards, now);
+    if (!shards->doubted_at)
         return;
-    ring->doubted_at = now;
-    for (size_t i = 0; i < ring->ring_count; i++)
-        if (ring->servers[i].is_doubted && !ring->servers[i].looking)
-            ilk__ring_ask_mark(&ring->servers[i]);
+    shards->doubted_at = now;
+    for (size_t i = 0; i < shards->ring_count; i++)
+        if (shards->servers[i].is_doubted && !shards->servers[i].looking)
+            ilk__shards_ask_mark(&shards->servers[i]);
 }
 
-void ilk__ring_fire_marks(ilk__ring_gateway *ring, int64_t now)
+void ilk__shards_fire_marks(ilk__shards *shards, int64_t now)
 {
-    if (ring->doubted_at && now >= ring->doubted_at + AGAIN_MS)
-        ask_doubted(ring, now);
-    if (ring->raise_is_due && may_raise(ring, now)) {
-        ring->raise_is_due = 0;
-        raise_marks(ring);
+    if (shards->doubted_at && now >= shards->doubted_at + AGAIN_MS)
+        ask_doubted(shards, now);
+    if (shards->raise_is_due && may_raise(shards, now)) {
+        shards->raise_is_due = 0;
+        raise_marks(shards);
     }
-    if (is_used(ring, now) && now >= ring->looked_at + LOOK_MS)
-        look(ring, now);
+    if (is_used(shards, now) && now >= shards->looked_at + LOOK_MS)
+        look(shards, now);
 }
 
-int64_t ilk__ring_marks_due(const ilk__ring_gateway *ring)
+int64_t ilk__shards_marks_due(const ilk__shards *shards)
 {
     int64_t due = ILK__FOREVER;
 
-    if (ring->doubted_at)
-        due = ring->doubted_at + AGAIN_MS;
-    if (ring->raise_is_due && ring->used_at && ilk__ring_gathers(ring))
-        due = ilk__sooner(due, ring->began_at + ring->coming_ms);
-    if (is_used(ring, ilk__now_ms()))
-        due = ilk__sooner(due, ring->looked_at + LOOK_MS);
+    if (shards->doubted_at)
+        due = shards->doubted_at + AGAIN_MS;
+    if (shards->raise_is_due && shards->used_at && ilk__shards_gathers(shards))
+        due = ilk__sooner(due, shards->began_at + shards->coming_ms);
+    if (is_used(shards, ilk__now_ms()))
+        due = ilk__sooner(due, shards->looked_at + LOOK_MS);
     return due;
 }

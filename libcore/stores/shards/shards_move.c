@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_move.c -- puts values where they belong, a page of one server's records at a time.
+ * shards_move.c -- puts values where they belong, a page of one server's records at a time.
  *
  *     WAITS    for servers that are connecting
  *     BEGINS   the pass gets a name, which each server notes down
@@ -36,10 +36,10 @@ typedef struct moved_record {
     ilk__move_step *step;
     ilk__buf key;
     size_t count; /* of the servers that should have it */
-    ilk__ring_server
-        *servers[ILK__RING_COPIES + 1]; /* and behind them step->from,
+    ilk__shards_server
+        *servers[ILK__SHARDS_COPIES + 1]; /* and behind them step->from,
                                            unless it is one of them */
-    ilk__reply *replies[ILK__RING_COPIES + 1];
+    ilk__reply *replies[ILK__SHARDS_COPIES + 1];
     size_t asked; /* of `servers`: count, or one more */
     size_t calls; /* without a reply */
     int is_copied;
@@ -47,11 +47,11 @@ typedef struct moved_record {
 
 struct ilk__move_step {
     ilk__move_step *next, *previous;
-    ilk__ring_gateway *ring;
+    ilk__shards *shards;
     ilk__gateway_request *request; /* NULL: it has its reply */
     phase is;
     int64_t began;
-    ilk__ring_server *from;
+    ilk__shards_server *from;
     size_t calls; /* of the step itself, without a reply */
     size_t open;  /* records that are not done */
     moved_record *records;
@@ -64,7 +64,8 @@ struct ilk__move_step {
 
 static void dispose(ilk__move_step *step)
 {
-    *(step->previous ? &step->previous->next : &step->ring->steps) = step->next;
+    *(step->previous ? &step->previous->next : &step->shards->steps) =
+        step->next;
     if (step->next)
         step->next->previous = step->previous;
     for (size_t i = 0; i < step->record_count; i++) {
@@ -99,18 +100,18 @@ static void end_with(ilk__move_step *step, const char *error)
     step->is = ENDED;
 }
 
-static void end_at(ilk__move_step *step, const ilk__ring_server *server)
+static void end_at(ilk__move_step *step, const ilk__shards_server *server)
 {
     char text[ILK_ERROR_MAX];
 
     snprintf(text, sizeof text, "NOQUORUM %.60s cannot be reached: %.140s",
-             ilk__ring_address(server),
+             ilk__shards_address(server),
              server->why.code ? server->why.msg : "it does not answer");
     end_with(step, text);
 }
 
 /* 0: the reply is an error or missing, and has ended the step. */
-static int is_good(ilk__move_step *step, const ilk__ring_server *server,
+static int is_good(ilk__move_step *step, const ilk__shards_server *server,
                    const ilk__reply *reply)
 {
     if (reply && reply->type != ILK__REPLY_ERROR)
@@ -139,7 +140,7 @@ static int is_page_last(const ilk__move_step *step)
 
 static int is_pass_over(const ilk__move_step *step)
 {
-    return is_page_last(step) && step->from->number + 1 == step->ring->count;
+    return is_page_last(step) && step->from->number + 1 == step->shards->count;
 }
 
 static void reply_progress(ilk__move_step *step)
@@ -147,7 +148,7 @@ static void reply_progress(ilk__move_step *step)
     const int is_last = is_page_last(step);
 
     ilk__gateway_reply(
-        step->request, ILK__CODE_STATE, "iissiii", (int64_t)step->ring->count,
+        step->request, ILK__CODE_STATE, "iissiii", (int64_t)step->shards->count,
         (int64_t)step->from->number + is_last, is_last ? "" : step->cursor,
         step->pass, step->looked, step->copied, step->removed);
     step->request = NULL;
@@ -160,16 +161,16 @@ static int was_told(void *at, void *owner, const ilk__node_call *call,
 /* The name of the pass, and at its end a mark, to all servers of the ring. */
 static void tell_servers(ilk__move_step *step, phase next, int64_t version)
 {
-    ilk__ring_gateway *ring = step->ring;
+    ilk__shards *shards = step->shards;
 
     step->is = next;
     step->calls++; /* it is not over before all are sent */
-    for (size_t i = 0; i < ring->ring_count && step->request; i++)
-        if (ilk__ring_send_node(&ring->servers[i], version, step->pass,
-                                was_told, step))
+    for (size_t i = 0; i < shards->ring_count && step->request; i++)
+        if (ilk__shards_send_node(&shards->servers[i], version, step->pass,
+                                  was_told, step))
             step->calls++;
         else
-            end_at(step, &ring->servers[i]);
+            end_at(step, &shards->servers[i]);
     step->calls--;
 }
 
@@ -178,7 +179,7 @@ static void go_on(ilk__move_step *step);
 static void end_page(ilk__move_step *step)
 {
     if (is_pass_over(step))
-        tell_servers(step, ENDS, ilk__ring_next_version(step->ring, 0));
+        tell_servers(step, ENDS, ilk__shards_next_version(step->shards, 0));
     else
         reply_progress(step);
 }
@@ -207,18 +208,19 @@ static int is_misplaced(const moved_record *record)
 }
 
 /* Its copy counts: the server has missed nothing, or it has left the ring. */
-static int counts(const ilk__ring_server *server)
+static int counts(const ilk__shards_server *server)
 {
-    return server->is_former || !ilk__ring_returns(server);
+    return server->is_former || !ilk__shards_returns(server);
 }
 
 /* Only a server that was away has it, from before, and enough of the others have no
  * record of it: a put that succeeded would be on one of them, unless it was deleted. */
 static int was_deleted(const moved_record *record)
 {
-    const ilk__ring_server *from = record->step->from;
-    const ilk__copy here = ilk__copy_of(record->replies[place_of_from(record)]);
-    const ilk__ring_gateway *ring = record->step->ring;
+    const ilk__shards_server *from = record->step->from;
+    const ilk__shards_copy here =
+        ilk__shards_copy_of(record->replies[place_of_from(record)]);
+    const ilk__shards *shards = record->step->shards;
     size_t without = 0;
 
     if (counts(from) || here.version > from->mark)
@@ -226,11 +228,11 @@ static int was_deleted(const moved_record *record)
     for (size_t i = 0; i < record->count; i++) {
         if (!counts(record->servers[i]))
             continue;
-        if (ilk__copy_of(record->replies[i]).version)
+        if (ilk__shards_copy_of(record->replies[i]).version)
             return 0;
         without++;
     }
-    return without > (size_t)(ring->copies - ring->write);
+    return without > (size_t)(shards->copies - shards->write);
 }
 
 static size_t find_newest(const moved_record *record)
@@ -238,10 +240,12 @@ static size_t find_newest(const moved_record *record)
     size_t newest = place_of_from(record);
 
     for (size_t i = 0; i < record->asked; i++) {
-        const ilk__copy copy = ilk__copy_of(record->replies[i]),
-                        best = ilk__copy_of(record->replies[newest]);
+        const ilk__shards_copy copy = ilk__shards_copy_of(record->replies[i]),
+                               best =
+                                   ilk__shards_copy_of(record->replies[newest]);
 
-        if (counts(record->servers[i]) && ilk__copy_is_newer(&copy, &best))
+        if (counts(record->servers[i])
+            && ilk__shards_copy_is_newer(&copy, &best))
             newest = i;
     }
     return newest;
@@ -256,10 +260,11 @@ static ilk__node_call_ended answered;
 
 static void remove_here(moved_record *record)
 {
-    const ilk__copy here = ilk__copy_of(record->replies[place_of_from(record)]);
+    const ilk__shards_copy here =
+        ilk__shards_copy_of(record->replies[place_of_from(record)]);
 
-    if (ilk__copy_send_remove(record->step->from, key_of(record), &here,
-                              answered, record))
+    if (ilk__shards_copy_send_remove(record->step->from, key_of(record), &here,
+                                     answered, record))
         record->calls++;
     else
         end_at(record->step, record->step->from);
@@ -275,14 +280,15 @@ static void was_copied(moved_record *record)
 }
 
 /* All servers of the key have the record that it was deleted: nothing has to be copied. */
-static int is_settled(const moved_record *record, const ilk__copy *newest)
+static int is_settled(const moved_record *record,
+                      const ilk__shards_copy *newest)
 {
     if (newest->has_value || is_misplaced(record))
         return 0;
     for (size_t i = 0; i < record->count; i++) {
-        const ilk__copy copy = ilk__copy_of(record->replies[i]);
+        const ilk__shards_copy copy = ilk__shards_copy_of(record->replies[i]);
 
-        if (ilk__copy_is_newer(newest, &copy))
+        if (ilk__shards_copy_is_newer(newest, &copy))
             return 0;
     }
     return 1;
@@ -290,21 +296,22 @@ static int is_settled(const moved_record *record, const ilk__copy *newest)
 
 static void send_copies(moved_record *record)
 {
-    const ilk__copy newest = ilk__copy_of(record->replies[find_newest(record)]);
+    const ilk__shards_copy newest =
+        ilk__shards_copy_of(record->replies[find_newest(record)]);
     const int is_deleted = is_settled(record, &newest);
 
     record->is_copied = 1;
     for (size_t i = 0; i < record->count && record->step->request; i++) {
-        const ilk__copy there = ilk__copy_of(record->replies[i]);
+        const ilk__shards_copy there = ilk__shards_copy_of(record->replies[i]);
         int sent = 1;
 
         if (is_deleted)
-            sent = ilk__copy_send_settle(record->servers[i], key_of(record),
-                                         newest.version, newest.token, answered,
-                                         record);
-        else if (ilk__copy_is_lacking(&there, &newest))
-            sent = ilk__copy_send(record->servers[i], key_of(record), &newest,
-                                  answered, record);
+            sent = ilk__shards_copy_send_settle(record->servers[i],
+                                                key_of(record), newest.version,
+                                                newest.token, answered, record);
+        else if (ilk__shards_copy_is_lacking(&there, &newest))
+            sent = ilk__shards_copy_send(record->servers[i], key_of(record),
+                                         &newest, answered, record);
         else
             continue;
         record->calls += (size_t)sent;
@@ -323,7 +330,7 @@ static void decide(moved_record *record)
 
     if (record->is_copied)
         was_copied(record);
-    else if (!ilk__copy_of(record->replies[here]).version)
+    else if (!ilk__shards_copy_of(record->replies[here]).version)
         record_done(record); /* it has gone since it was listed */
     else if (was_deleted(record))
         remove_here(record);
@@ -361,8 +368,8 @@ static int answered(void *at, void *owner, const ilk__node_call *call,
 static void send_reads(moved_record *record)
 {
     for (size_t i = 0; i < record->asked && record->step->request; i++)
-        if (ilk__copy_send_read(record->servers[i], key_of(record), answered,
-                                record))
+        if (ilk__shards_copy_send_read(record->servers[i], key_of(record),
+                                       answered, record))
             record->calls++;
         else
             end_at(record->step, record->servers[i]);
@@ -376,7 +383,8 @@ static int take_record(moved_record *record, ilk__move_step *step,
     size_t i = 0;
 
     record->step = step;
-    record->count = ilk__ring_servers_of(step->ring, bytes, record->servers);
+    record->count =
+        ilk__shards_servers_of(step->shards, bytes, record->servers);
     record->asked = record->count;
     while (i < record->count && record->servers[i] != step->from)
         i++;
@@ -437,13 +445,13 @@ static void list(ilk__move_step *step)
 
     step->is = LISTS;
     ilk__command_init(&command);
-    ilk__script_begin(&command, ILK__SCRIPT_KV_LIST, &ilk__ring_node_key, 1);
+    ilk__script_begin(&command, ILK__SCRIPT_KV_LIST, &ilk__shards_node_key, 1);
     ilk__command_add(&command, cursor.len ? cursor.data : "0",
                      cursor.len ? cursor.len : 1);
     ilk__command_add_int(&command,
                          ilk__gateway_number_arg(step->request, MOVE_COUNT));
-    if (ilk__ring_send(step->from, &command, ILK__SCRIPT_KV_LIST, was_listed,
-                       step))
+    if (ilk__shards_send(step->from, &command, ILK__SCRIPT_KV_LIST, was_listed,
+                         step))
         step->calls++;
     else
         end_at(step, step->from);
@@ -453,7 +461,7 @@ static int was_told(void *at, void *owner, const ilk__node_call *call,
                     ilk__reply *reply)
 {
     ilk__move_step *step = owner;
-    ilk__ring_server *server = at;
+    ilk__shards_server *server = at;
 
     (void)call;
     step->calls--;
@@ -485,39 +493,39 @@ static void go_on(ilk__move_step *step)
 
 /* ---- beginning ----------------------------------------------------------- */
 
-static const ilk__ring_server *find_missing(const ilk__ring_gateway *ring)
+static const ilk__shards_server *find_missing(const ilk__shards *shards)
 {
-    for (size_t i = 0; i < ring->count; i++)
-        if (!ilk__ring_is_up(&ring->servers[i]))
-            return &ring->servers[i];
+    for (size_t i = 0; i < shards->count; i++)
+        if (!ilk__shards_is_up(&shards->servers[i]))
+            return &shards->servers[i];
     return NULL;
 }
 
-static ilk__move_step *new_step(ilk__ring_gateway *ring,
+static ilk__move_step *new_step(ilk__shards *shards,
                                 ilk__gateway_request *request, size_t server)
 {
     ilk__move_step *step = ilk__calloc(1, sizeof *step);
 
     if (!step)
         return NULL;
-    step->ring = ring;
+    step->shards = shards;
     step->request = request;
     step->began = ilk__now_ms();
-    step->from = &ring->servers[server];
-    step->next = ring->steps;
+    step->from = &shards->servers[server];
+    step->next = shards->steps;
     if (step->next)
         step->next->previous = step;
-    ring->steps = step;
+    shards->steps = step;
     return step;
 }
 
 static void start(ilk__move_step *step)
 {
     const ilk__bytes pass = ilk__gateway_arg(step->request, MOVE_PASS);
-    const ilk__ring_server *missing = find_missing(step->ring);
+    const ilk__shards_server *missing = find_missing(step->shards);
 
-    if (missing && ilk__ring_may_come(missing)
-        && ilk__now_ms() < step->began + step->ring->coming_ms)
+    if (missing && ilk__shards_may_come(missing)
+        && ilk__now_ms() < step->began + step->shards->coming_ms)
         return;
     if (missing) {
         end_at(step, missing);
@@ -532,28 +540,28 @@ static void start(ilk__move_step *step)
     }
 }
 
-static int makes_sense(const ilk__ring_gateway *ring,
+static int makes_sense(const ilk__shards *shards,
                        const ilk__gateway_request *request)
 {
     const int64_t server = ilk__gateway_number_arg(request, MOVE_SERVER),
                   at_once = ilk__gateway_number_arg(request, MOVE_COUNT);
     const size_t pass = ilk__gateway_arg(request, MOVE_PASS).len;
 
-    return server >= 0 && server < (int64_t)ring->count && at_once > 0
+    return server >= 0 && server < (int64_t)shards->count && at_once > 0
            && at_once <= AT_ONCE_MOST && pass <= PASS
            && (pass > 0 || server == 0);
 }
 
-void ilk__ring_move(ilk__ring_gateway *ring, ilk__gateway_request *request)
+void ilk__shards_move(ilk__shards *shards, ilk__gateway_request *request)
 {
     ilk__move_step *step;
 
-    if (!makes_sense(ring, request)) {
+    if (!makes_sense(shards, request)) {
         ilk__gateway_reply_error(
             request, "ILKARG this progress was made with other servers");
         return;
     }
-    step = new_step(ring, request,
+    step = new_step(shards, request,
                     (size_t)ilk__gateway_number_arg(request, MOVE_SERVER));
     if (!step) {
         ilk__gateway_break(request);
@@ -563,11 +571,11 @@ void ilk__ring_move(ilk__ring_gateway *ring, ilk__gateway_request *request)
     dispose_if_idle(step);
 }
 
-void ilk__ring_fire_steps(ilk__ring_gateway *ring)
+void ilk__shards_fire_steps(ilk__shards *shards)
 {
     ilk__move_step *next;
 
-    for (ilk__move_step *step = ring->steps; step; step = next) {
+    for (ilk__move_step *step = shards->steps; step; step = next) {
         next = step->next;
         if (step->is == WAITS)
             start(step);
@@ -575,22 +583,22 @@ void ilk__ring_fire_steps(ilk__ring_gateway *ring)
     }
 }
 
-int64_t ilk__ring_steps_due(const ilk__ring_gateway *ring)
+int64_t ilk__shards_steps_due(const ilk__shards *shards)
 {
     int64_t until = ILK__FOREVER;
 
-    for (const ilk__move_step *step = ring->steps; step; step = step->next)
+    for (const ilk__move_step *step = shards->steps; step; step = step->next)
         if (step->is == WAITS)
-            until = ilk__sooner(until, step->began + step->ring->coming_ms);
+            until = ilk__sooner(until, step->began + step->shards->coming_ms);
     return until;
 }
 
 /* The servers are closed: no call is left. */
-void ilk__ring_free_steps(ilk__ring_gateway *ring)
+void ilk__shards_free_steps(ilk__shards *shards)
 {
-    while (ring->steps) {
-        if (ring->steps->request)
-            ilk__gateway_break(ring->steps->request);
-        dispose(ring->steps);
+    while (shards->steps) {
+        if (shards->steps->request)
+            ilk__gateway_break(shards->steps->request);
+        dispose(shards->steps);
     }
 }

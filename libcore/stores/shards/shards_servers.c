@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_servers.c -- the servers of a ring: their connections, their places, and which of
+/* shards_servers.c -- the servers of a ring: their connections, their places, and which of
  * them are up. */
 #include "shards_internal.h"
 
@@ -13,171 +13,173 @@
 
 /* ---- opening and closing ------------------------------------------------- */
 
-static int is_there(const ilk__ring_gateway *ring, const ilk__url *at)
+static int is_there(const ilk__shards *shards, const ilk__url *at)
 {
-    for (size_t i = 0; i < ring->count; i++)
-        if (ring->servers[i].url.port == at->port
-            && strcmp(ring->servers[i].url.host, at->host) == 0)
+    for (size_t i = 0; i < shards->count; i++)
+        if (shards->servers[i].url.port == at->port
+            && strcmp(shards->servers[i].url.host, at->host) == 0)
             return 1;
     return 0;
 }
 
-static ilk_status check_server(const ilk__ring_gateway *ring,
-                               const ilk__url *at, ilk_error *err)
+static ilk_status check_server(const ilk__shards *shards, const ilk__url *at,
+                               ilk_error *err)
 {
-    if (ring->count == ILK__RING_SERVERS)
+    if (shards->count == ILK__SHARDS_SERVERS)
         return ilk__fail(err, ILK_EINVAL, "URL: a ring of over %d servers",
-                         ILK__RING_SERVERS);
-    if (is_there(ring, at))
+                         ILK__SHARDS_SERVERS);
+    if (is_there(shards, at))
         return ilk__fail(err, ILK_EINVAL, "URL: %.60s:%d is named twice",
                          at->host, at->port);
     return ILK_OK;
 }
 
-ilk_status ilk__ring_add_server(ilk__ring_gateway *ring, ilk__span text,
-                                int is_former, ilk_error *err)
+ilk_status ilk__shards_add_server(ilk__shards *shards, ilk__span text,
+                                  int is_former, ilk_error *err)
 {
     ilk__url at = {.port = 0};
-    ilk__ring_server *server;
+    ilk__shards_server *server;
     ilk_status st = ilk__url_parse_host(&at, text, "URL", err);
 
     if (st == ILK_OK)
-        st = check_server(ring, &at, err);
+        st = check_server(shards, &at, err);
     if (st) {
         ilk__url_free(&at);
         return st;
     }
-    server = &ring->servers[ring->count];
-    server->gateway = ring;
-    server->number = ring->count++;
+    server = &shards->servers[shards->count];
+    server->gateway = shards;
+    server->number = shards->count++;
     server->is_former = is_former;
     server->url.host = at.host;
     server->url.port = at.port;
     return ILK_OK;
 }
 
-static void begin(ilk__ring_server *server)
+static void begin(ilk__shards_server *server)
 {
-    ilk__ring_gateway *ring = server->gateway;
+    ilk__shards *shards = server->gateway;
     char *host = server->url.host;
     const int port = server->url.port;
 
-    server->url = ring->url;
+    server->url = shards->url;
     server->url.host = host;
     server->url.port = port;
     ilk__node_stats_begin(&server->stats, &server->url);
     server->target = (ilk__target){.url = &server->url,
-                                   .name = ring->name,
-                                   .connect_timeout_ms = ring->connect_ms};
-    ilk__node_calls_init(&server->calls, ring->gateway, &server->target,
+                                   .name = shards->name,
+                                   .connect_timeout_ms = shards->connect_ms};
+    ilk__node_calls_init(&server->calls, shards->gateway, &server->target,
                          server);
 }
 
 /* The servers are numbered in the order of their names. The hash of all names is the name
  * of the list: with it a script of a store refuses a client whose URL has other servers. */
-static void number_servers(ilk__ring_gateway *ring)
+static void number_servers(ilk__shards *shards)
 {
     unsigned char hash[ILK__MD5_SIZE];
     char text[2 * ILK__MD5_SIZE + 1];
     ilk__md5 md5;
 
     ilk__md5_begin(&md5);
-    for (size_t i = 0; i < ring->ring_count; i++)
-        ilk__md5_add(&md5, ring->ring.nodes[i].name,
-                     ring->ring.nodes[i].len + 1);
+    for (size_t i = 0; i < shards->ring_count; i++)
+        ilk__md5_add(&md5, shards->ring.nodes[i].name,
+                     shards->ring.nodes[i].len + 1);
     ilk__md5_hash(hash, &md5);
     for (size_t i = 0; i < sizeof hash; i++)
         ilk__hex(text + 2 * i, hash[i]);
     text[2 * sizeof hash] = '\0';
-    for (size_t i = 0; i < ring->ring_count; i++) {
-        ilk__ring_server *server = &ring->servers[ring->server_of[i]];
+    for (size_t i = 0; i < shards->ring_count; i++) {
+        ilk__shards_server *server = &shards->servers[shards->server_of[i]];
 
         snprintf(server->place, sizeof server->place, "%zu %zu %s", i,
-                 ring->ring_count, text);
+                 shards->ring_count, text);
     }
 }
 
 /* The name of a node of the ring is host:port, so all programs whose URLs have the same
  * servers, in whatever order, place a key alike. */
-ilk_status ilk__ring_place(ilk__ring_gateway *ring, ilk_error *err)
+ilk_status ilk__shards_place(ilk__shards *shards, ilk_error *err)
 {
-    const void *names[ILK__RING_SERVERS];
-    size_t lens[ILK__RING_SERVERS];
+    const void *names[ILK__SHARDS_SERVERS];
+    size_t lens[ILK__SHARDS_SERVERS];
     ilk_status st;
 
-    for (size_t i = 0; i < ring->count; i++) {
-        begin(&ring->servers[i]);
-        names[i] = ring->servers[i].stats.address;
+    for (size_t i = 0; i < shards->count; i++) {
+        begin(&shards->servers[i]);
+        names[i] = shards->servers[i].stats.address;
         lens[i] = strlen(names[i]);
     }
-    st = ilk__ring_add(&ring->ring, names, lens, ring->ring_count, NULL, err);
-    for (size_t i = 0; st == ILK_OK && i < ring->ring_count; i++)
-        for (size_t j = 0; j < ring->ring_count; j++)
-            if (strcmp(ring->ring.nodes[i].name, names[j]) == 0)
-                ring->server_of[i] = (uint32_t)j;
+    st = ilk__ring_add(&shards->ring, names, lens, shards->ring_count, NULL,
+                       err);
+    for (size_t i = 0; st == ILK_OK && i < shards->ring_count; i++)
+        for (size_t j = 0; j < shards->ring_count; j++)
+            if (strcmp(shards->ring.nodes[i].name, names[j]) == 0)
+                shards->server_of[i] = (uint32_t)j;
     if (st == ILK_OK)
-        number_servers(ring);
+        number_servers(shards);
     return st;
 }
 
-void ilk__ring_close_servers(ilk__ring_gateway *ring)
+void ilk__shards_close_servers(ilk__shards *shards)
 {
-    for (size_t i = 0; i < ring->count; i++) {
-        ilk__async_conn_close(&ring->servers[i].calls.connection);
-        ring->servers[i].is_known = 0;
-        ring->servers[i].has_failed = 1;
+    for (size_t i = 0; i < shards->count; i++) {
+        ilk__async_conn_close(&shards->servers[i].calls.connection);
+        shards->servers[i].is_known = 0;
+        shards->servers[i].has_failed = 1;
     }
-    for (size_t i = 0; i < ring->count; i++) {
-        ilk__node_calls_end_all(&ring->servers[i].calls);
-        ilk__free(ring->servers[i].url.host);
+    for (size_t i = 0; i < shards->count; i++) {
+        ilk__node_calls_end_all(&shards->servers[i].calls);
+        ilk__free(shards->servers[i].url.host);
     }
 }
 
 /* ---- places -------------------------------------------------------------- */
 
-ilk__ring_server *ilk__ring_server_of(const ilk__ring_gateway *ring,
-                                      ilk__bytes key)
+ilk__shards_server *ilk__shards_server_of(const ilk__shards *shards,
+                                          ilk__bytes key)
 {
-    const int32_t node = ilk__ring_get(&ring->ring, key.data, key.len);
+    const int32_t node = ilk__ring_get(&shards->ring, key.data, key.len);
 
-    return (ilk__ring_server *)&ring->servers[ring->server_of[node]];
+    return (ilk__shards_server *)&shards->servers[shards->server_of[node]];
 }
 
-size_t ilk__ring_servers_of(const ilk__ring_gateway *ring, ilk__bytes key,
-                            ilk__ring_server *out[ILK__RING_COPIES])
+size_t ilk__shards_servers_of(const ilk__shards *shards, ilk__bytes key,
+                              ilk__shards_server *out[ILK__SHARDS_COPIES])
 {
-    const size_t count = (size_t)ring->copies;
-    int32_t nodes[ILK__RING_COPIES];
+    const size_t count = (size_t)shards->copies;
+    int32_t nodes[ILK__SHARDS_COPIES];
 
-    if (ilk__ring_get_n(nodes, count, &ring->ring, key.data, key.len, NULL))
+    if (ilk__ring_get_n(nodes, count, &shards->ring, key.data, key.len, NULL))
         return 0;
     for (size_t i = 0; i < count; i++)
-        out[i] = (ilk__ring_server *)&ring->servers[ring->server_of[nodes[i]]];
+        out[i] =
+            (ilk__shards_server *)&shards->servers[shards->server_of[nodes[i]]];
     return count;
 }
 
 /* ---- states -------------------------------------------------------------- */
 
-int ilk__ring_is_up(const ilk__ring_server *server)
+int ilk__shards_is_up(const ilk__shards_server *server)
 {
     return server->calls.connection.up && server->is_known;
 }
 
-int ilk__ring_may_come(const ilk__ring_server *server)
+int ilk__shards_may_come(const ilk__shards_server *server)
 {
-    return !ilk__ring_is_up(server) && !server->has_failed;
+    return !ilk__shards_is_up(server) && !server->has_failed;
 }
 
-const char *ilk__ring_address(const ilk__ring_server *server)
+const char *ilk__shards_address(const ilk__shards_server *server)
 {
     return server->stats.address;
 }
 
-const char *ilk__ring_why(const ilk__ring_server *server)
+const char *ilk__shards_why(const ilk__shards_server *server)
 {
-    if (ilk__ring_is_up(server) && server->is_doubted)
+    if (ilk__shards_is_up(server) && server->is_doubted)
         return "it has no mark, which another server has, and may get it now";
-    if (ilk__ring_is_up(server) && ilk__ring_returns(server))
+    if (ilk__shards_is_up(server) && ilk__shards_returns(server))
         return "it was wiped, or away for over 7 days, and counts when "
                "`interlock "
                "kv move` has gone through";
@@ -186,8 +188,8 @@ const char *ilk__ring_why(const ilk__ring_server *server)
 
 /* ---- calls --------------------------------------------------------------- */
 
-int ilk__ring_send(ilk__ring_server *server, ilk__command *command, int script,
-                   ilk__node_call_ended *ended, void *owner)
+int ilk__shards_send(ilk__shards_server *server, ilk__command *command,
+                     int script, ilk__node_call_ended *ended, void *owner)
 {
     if (!ilk__node_calls_send(&server->calls, command, script, ended, owner))
         return 0;
@@ -195,7 +197,7 @@ int ilk__ring_send(ilk__ring_server *server, ilk__command *command, int script,
     return 1;
 }
 
-static void lose(ilk__ring_server *server, int has_failed)
+static void lose(ilk__shards_server *server, int has_failed)
 {
     server->has_failed |= has_failed;
     server->is_known = 0;
@@ -206,7 +208,7 @@ static void lose(ilk__ring_server *server, int has_failed)
     ilk__node_calls_end_all(&server->calls);
 }
 
-static void take_reply(ilk__ring_server *server, ilk__node_call *call,
+static void take_reply(ilk__shards_server *server, ilk__node_call *call,
                        ilk__reply *reply)
 {
     if (reply->type == ILK__REPLY_ERROR)
@@ -215,7 +217,7 @@ static void take_reply(ilk__ring_server *server, ilk__node_call *call,
     ilk__node_call_end(&server->calls, call, reply);
 }
 
-void ilk__ring_read_replies(ilk__ring_server *server)
+void ilk__shards_read_replies(ilk__shards_server *server)
 {
     ilk__node_calls_event event;
     ilk__node_call *call;
@@ -225,7 +227,7 @@ void ilk__ring_read_replies(ilk__ring_server *server)
         event = ilk__node_calls_next(&server->calls, &call, &reply);
         switch (event) {
         case ILK__NODE_CALLS_REPLY: take_reply(server, call, reply); break;
-        case ILK__NODE_CALLS_CAME_UP: ilk__ring_ask_mark(server); break;
+        case ILK__NODE_CALLS_CAME_UP: ilk__shards_ask_mark(server); break;
         case ILK__NODE_CALLS_LOST: lose(server, 0); break;
         case ILK__NODE_CALLS_FAILED: lose(server, 1); break;
         case ILK__NODE_CALLS_NOTHING: break;
@@ -235,89 +237,89 @@ void ilk__ring_read_replies(ilk__ring_server *server)
 
 /* ---- logins of the core -------------------------------------------------- */
 
-static int64_t end_of_contact(const ilk__ring_gateway *ring, size_t index)
+static int64_t end_of_contact(const ilk__shards *shards, size_t index)
 {
-    return ring->contact_at[index] + ring->connect_ms * 3 / 4;
+    return shards->contact_at[index] + shards->connect_ms * 3 / 4;
 }
 
 /* One server is up, and the others are as well, or have failed, or have had a little
  * time. */
-static int is_reached(const ilk__ring_gateway *ring, int64_t since)
+static int is_reached(const ilk__shards *shards, int64_t since)
 {
     enum { OTHERS_MS = 250 };
     size_t up = 0, open = 0;
 
-    for (size_t i = 0; i < ring->count; i++) {
-        up += (size_t)ilk__ring_is_up(&ring->servers[i]);
-        open += (size_t)ilk__ring_may_come(&ring->servers[i]);
+    for (size_t i = 0; i < shards->count; i++) {
+        up += (size_t)ilk__shards_is_up(&shards->servers[i]);
+        open += (size_t)ilk__shards_may_come(&shards->servers[i]);
     }
     return up > 0 && (open == 0 || since + OTHERS_MS <= ilk__now_ms());
 }
 
-static int may_be_reached(const ilk__ring_gateway *ring)
+static int may_be_reached(const ilk__shards *shards)
 {
-    for (size_t i = 0; i < ring->count; i++)
-        if (!ring->servers[i].has_failed)
+    for (size_t i = 0; i < shards->count; i++)
+        if (!shards->servers[i].has_failed)
             return 1;
     return 0;
 }
 
 /* Name a server that refuses the login, if there is one: only the user can mend that. */
-static void refuse_contact(const ilk__ring_gateway *ring,
+static void refuse_contact(const ilk__shards *shards,
                            ilk__gateway_request *request)
 {
-    const ilk__ring_server *worst = &ring->servers[0];
+    const ilk__shards_server *worst = &shards->servers[0];
     char text[ILK_ERROR_MAX];
 
-    for (size_t i = 0; i < ring->count; i++)
-        if (ring->servers[i].why.code == ILK_EAUTH)
-            worst = &ring->servers[i];
+    for (size_t i = 0; i < shards->count; i++)
+        if (shards->servers[i].why.code == ILK_EAUTH)
+            worst = &shards->servers[i];
     snprintf(text, sizeof text, "%s %.100s: %.130s",
              worst->why.code == ILK_EAUTH ? "NOAUTH" : "NOQUORUM",
-             ilk__ring_address(worst), ilk__ring_why(worst));
+             ilk__shards_address(worst), ilk__shards_why(worst));
     ilk__gateway_reply_error(request, text);
 }
 
-static void answer_contacts(ilk__ring_gateway *ring)
+static void answer_contacts(ilk__shards *shards)
 {
     size_t left = 0;
 
-    for (size_t i = 0; i < ring->contact_count; i++)
-        if (is_reached(ring, ring->contact_at[i])) {
-            ring->was_reached = 1;
-            ilk__gateway_contact_made(ring->contacts[i]);
-        } else if (!may_be_reached(ring)
-                   || end_of_contact(ring, i) <= ilk__now_ms()) {
-            refuse_contact(ring, ring->contacts[i]);
+    for (size_t i = 0; i < shards->contact_count; i++)
+        if (is_reached(shards, shards->contact_at[i])) {
+            shards->was_reached = 1;
+            ilk__gateway_contact_made(shards->contacts[i]);
+        } else if (!may_be_reached(shards)
+                   || end_of_contact(shards, i) <= ilk__now_ms()) {
+            refuse_contact(shards, shards->contacts[i]);
         } else {
-            ring->contact_at[left] = ring->contact_at[i];
-            ring->contacts[left++] = ring->contacts[i];
+            shards->contact_at[left] = shards->contact_at[i];
+            shards->contacts[left++] = shards->contacts[i];
         }
-    ring->contact_count = left;
+    shards->contact_count = left;
 }
 
-void ilk__ring_contact(void *self, ilk__gateway_request *request)
+void ilk__shards_contact(void *self, ilk__gateway_request *request)
 {
-    ilk__ring_gateway *ring = self;
+    ilk__shards *shards = self;
 
-    if (ring->was_reached) {
+    if (shards->was_reached) {
         ilk__gateway_contact_made(request);
         return;
     }
-    if (ring->contact_count == ILK__RING_CONTACTS) {
+    if (shards->contact_count == ILK__SHARDS_CONTACTS) {
         ilk__gateway_break(request);
         return;
     }
-    ring->contacts[ring->contact_count] = request;
-    ring->contact_at[ring->contact_count++] = ilk__now_ms();
-    answer_contacts(ring);
+    shards->contacts[shards->contact_count] = request;
+    shards->contact_at[shards->contact_count++] = ilk__now_ms();
+    answer_contacts(shards);
 }
 
 /* ---- whether it can be reached -------------------------------------------- */
 
 /* A request for TIME at all servers that are up: the first reply is the ring's. */
 typedef struct ring_ping {
-    ilk__ring_gateway *ring;
+    ilk__shards *shards;
     ilk__gateway_request *request; /* NULL: it has its reply */
     size_t calls;
 } ring_ping;
@@ -327,7 +329,7 @@ static void end_ping(ring_ping *ping)
     if (ping->calls)
         return;
     if (ping->request)
-        refuse_contact(ping->ring, ping->request);
+        refuse_contact(ping->shards, ping->request);
     ilk__free(ping);
 }
 
@@ -347,25 +349,26 @@ static int answered_ping(void *at, void *owner, const ilk__node_call *call,
     return 0;
 }
 
-void ilk__ring_ping(void *self, ilk__gateway_request *request)
+void ilk__shards_ping(void *self, ilk__gateway_request *request)
 {
-    ilk__ring_gateway *ring = self;
+    ilk__shards *shards = self;
     ring_ping *ping = ilk__calloc(1, sizeof *ping);
 
     if (!ping) {
         ilk__gateway_break(request);
         return;
     }
-    *ping = (ring_ping){ring, request, 1}; /* until all are sent */
-    for (size_t i = 0; i < ring->count; i++) {
+    *ping = (ring_ping){shards, request, 1}; /* until all are sent */
+    for (size_t i = 0; i < shards->count; i++) {
         ilk__command command;
 
-        if (!ilk__ring_is_up(&ring->servers[i]))
+        if (!ilk__shards_is_up(&shards->servers[i]))
             continue;
         ilk__command_init(&command);
         ilk__command_add_str(&command, "TIME");
-        ping->calls += (size_t)ilk__ring_send(
-            &ring->servers[i], &command, ILK__SCRIPT_NONE, answered_ping, ping);
+        ping->calls +=
+            (size_t)ilk__shards_send(&shards->servers[i], &command,
+                                     ILK__SCRIPT_NONE, answered_ping, ping);
     }
     ping->calls--;
     end_ping(ping);
@@ -373,69 +376,69 @@ void ilk__ring_ping(void *self, ilk__gateway_request *request)
 
 /* ---- time ---------------------------------------------------------------- */
 
-static int64_t silent_at(const ilk__ring_server *server)
+static int64_t silent_at(const ilk__shards_server *server)
 {
     return ilk__node_calls_silent_at(&server->calls,
                                      server->gateway->patience_ms);
 }
 
-void ilk__ring_fire_servers(ilk__ring_gateway *ring, int64_t now)
+void ilk__shards_fire_servers(ilk__shards *shards, int64_t now)
 {
-    for (size_t i = 0; i < ring->count; i++)
-        if (silent_at(&ring->servers[i]) <= now) {
-            ilk__async_conn_break(&ring->servers[i].calls.connection,
+    for (size_t i = 0; i < shards->count; i++)
+        if (silent_at(&shards->servers[i]) <= now) {
+            ilk__async_conn_break(&shards->servers[i].calls.connection,
                                   "the server does not answer");
-            lose(&ring->servers[i], 1);
+            lose(&shards->servers[i], 1);
         }
-    answer_contacts(ring);
+    answer_contacts(shards);
 }
 
-int64_t ilk__ring_servers_due(const ilk__ring_gateway *ring)
+int64_t ilk__shards_servers_due(const ilk__shards *shards)
 {
     enum { CONTACTS_MS = 50 };
     int64_t until = ILK__FOREVER;
 
-    for (size_t i = 0; i < ring->count; i++)
-        until = ilk__sooner(until, silent_at(&ring->servers[i]));
-    if (ring->contact_count)
+    for (size_t i = 0; i < shards->count; i++)
+        until = ilk__sooner(until, silent_at(&shards->servers[i]));
+    if (shards->contact_count)
         until = ilk__sooner(until, ilk__now_ms() + CONTACTS_MS);
     return until;
 }
 
 /* ---- numbers for other threads ------------------------------------------- */
 
-static int32_t state_of(const ilk__ring_server *server)
+static int32_t state_of(const ilk__shards_server *server)
 {
-    if (ilk__ring_is_up(server) && !server->is_doubted)
-        return ilk__ring_returns(server) ? ILK_NODE_WAITING : ILK_NODE_VOTING;
+    if (ilk__shards_is_up(server) && !server->is_doubted)
+        return ilk__shards_returns(server) ? ILK_NODE_WAITING : ILK_NODE_VOTING;
     return server->has_failed ? ILK_NODE_FAILED : ILK_NODE_CONNECTING;
 }
 
-void ilk__ring_publish(ilk__ring_gateway *ring)
+void ilk__shards_publish(ilk__shards *shards)
 {
-    pthread_mutex_lock(&ring->mutex);
-    for (size_t i = 0; i < ring->count; i++) {
-        const ilk__ring_server *server = &ring->servers[i];
-        ilk_node_stats *out = &ring->published[i];
+    pthread_mutex_lock(&shards->mutex);
+    for (size_t i = 0; i < shards->count; i++) {
+        const ilk__shards_server *server = &shards->servers[i];
+        ilk_node_stats *out = &shards->published[i];
 
         *out = server->stats;
         out->state = state_of(server);
         out->connects = server->calls.connection.traffic.connects;
         snprintf(out->error, sizeof out->error, "%s",
                  out->state == ILK_NODE_VOTING ? server->why.msg
-                                               : ilk__ring_why(server));
+                                               : ilk__shards_why(server));
     }
-    pthread_mutex_unlock(&ring->mutex);
+    pthread_mutex_unlock(&shards->mutex);
 }
 
-ilk_status ilk__ring_node_stats(void *self, size_t index, ilk_node_stats *out)
+ilk_status ilk__shards_node_stats(void *self, size_t index, ilk_node_stats *out)
 {
-    ilk__ring_gateway *ring = self;
+    ilk__shards *shards = self;
 
-    if (index >= ring->count)
+    if (index >= shards->count)
         return ILK_EAGAIN;
-    pthread_mutex_lock(&ring->mutex);
-    *out = ring->published[index];
-    pthread_mutex_unlock(&ring->mutex);
+    pthread_mutex_lock(&shards->mutex);
+    *out = shards->published[index];
+    pthread_mutex_unlock(&shards->mutex);
     return ILK_OK;
 }

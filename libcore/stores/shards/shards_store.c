@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_store.c -- a store over the servers of a ring: each key is on the one that the ring
+ * shards_store.c -- a store over the servers of a ring: each key is on the one that the ring
  * gives it. Reads go there. A transaction that writes on one server is committed there in
  * one step; one that writes on several in two phases: Gray, "Notes on Data Base Operating
  * Systems", 1978. The rules are those of tests/model/two_phase.pml.
@@ -55,54 +55,54 @@ enum {
 
 /* ---- their lives --------------------------------------------------------- */
 
-static void dispose(ilk__store_request *one)
+static void dispose(ilk__shards_store_request *one)
 {
-    *(one->previous ? &one->previous->next : &one->ring->store_requests) =
+    *(one->previous ? &one->previous->next : &one->shards->store_requests) =
         one->next;
     if (one->next)
         one->next->previous = one->previous;
-    ilk__store_free_words(one);
+    ilk__shards_store_free_words(one);
     ilk__free(one);
 }
 
-static void dispose_if_idle(ilk__store_request *one)
+static void dispose_if_idle(ilk__shards_store_request *one)
 {
     if (!one->request && !one->calls && one->is != ILK__STORE_LEFT)
         dispose(one);
 }
 
-static void end(ilk__store_request *one)
+static void end(ilk__shards_store_request *one)
 {
     one->request = NULL;
     if (one->is != ILK__STORE_FINISHES)
         one->is = ILK__STORE_ENDED;
 }
 
-static void end_with(ilk__store_request *one, const char *error)
+static void end_with(ilk__shards_store_request *one, const char *error)
 {
     ilk__gateway_reply_error(one->request, error);
     end(one);
 }
 
-static void write_missing(const ilk__store_request *one,
-                          const ilk__ring_server *server,
+static void write_missing(const ilk__shards_store_request *one,
+                          const ilk__shards_server *server,
                           char out[ILK_ERROR_MAX])
 {
     if (one->why[0])
         memcpy(out, one->why, ILK_ERROR_MAX);
     else
         snprintf(out, ILK_ERROR_MAX, "NOQUORUM %.60s cannot be reached: %.140s",
-                 ilk__ring_address(server),
+                 ilk__shards_address(server),
                  server->why.code ? server->why.msg : "it does not answer");
 }
 
-static void end_with_code(ilk__store_request *one, int code)
+static void end_with_code(ilk__shards_store_request *one, int code)
 {
     ilk__gateway_reply(one->request, code, "");
     end(one);
 }
 
-static void end_refused(ilk__store_request *one)
+static void end_refused(ilk__shards_store_request *one)
 {
     if (one->refusal == ILK__CODE_STALE) {
         ilk__gateway_reply(one->request, ILK__CODE_STALE, "i", one->later);
@@ -112,7 +112,7 @@ static void end_refused(ilk__store_request *one)
     }
 }
 
-static void end_aborted(ilk__store_request *one)
+static void end_aborted(ilk__shards_store_request *one)
 {
     if (one->error[0])
         end_with(one, one->error);
@@ -124,12 +124,12 @@ static void end_aborted(ilk__store_request *one)
 
 /* Whether a copy of the request may have committed it: an earlier one, whose reply was lost
  * on its way to this client or to the caller, or one that is under way. */
-static int may_be_committed(const ilk__store_request *one)
+static int may_be_committed(const ilk__shards_store_request *one)
 {
-    if (ilk__ring_may_have_committed(&one->ring->commits, one->id))
+    if (ilk__shards_may_have_committed(&one->shards->commits, one->id))
         return 1;
-    for (const ilk__store_request *other = one->ring->store_requests; other;
-         other = other->next)
+    for (const ilk__shards_store_request *other = one->shards->store_requests;
+         other; other = other->next)
         if (other != one && other->request
             && other->script == ILK__SCRIPT_STORE_COMMIT
             && strcmp(other->id, one->id) == 0)
@@ -137,15 +137,15 @@ static int may_be_committed(const ilk__store_request *one)
     return 0;
 }
 
-static void reply_written(ilk__store_request *one)
+static void reply_written(ilk__shards_store_request *one)
 {
-    ilk__ring_note_commit(one->ring, one->id);
+    ilk__shards_note_commit(one->shards, one->id);
     ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "i", one->at);
     end(one);
 }
 
 /* The core repeats it under its id, and gets the result. */
-static void end_unsure(ilk__store_request *one)
+static void end_unsure(ilk__shards_store_request *one)
 {
     ilk__gateway_break(one->request);
     end(one);
@@ -153,7 +153,7 @@ static void end_unsure(ilk__store_request *one)
 
 /* This copy was not executed: with `error`, or the refusal, the caller learns that nothing
  * was written. */
-static void end_not_executed(ilk__store_request *one)
+static void end_not_executed(ilk__shards_store_request *one)
 {
     if (may_be_committed(one))
         end_unsure(one);
@@ -162,7 +162,7 @@ static void end_not_executed(ilk__store_request *one)
 }
 
 /* The request cannot go on, for the reason in `error`. */
-static void end_failed(ilk__store_request *one)
+static void end_failed(ilk__shards_store_request *one)
 {
     if (one->script == ILK__SCRIPT_STORE_COMMIT)
         end_not_executed(one);
@@ -170,60 +170,64 @@ static void end_failed(ilk__store_request *one)
         end_with(one, one->error);
 }
 
-static void end_at(ilk__store_request *one, const ilk__ring_server *server)
+static void end_at(ilk__shards_store_request *one,
+                   const ilk__shards_server *server)
 {
     write_missing(one, server, one->error);
     end_failed(one);
 }
 
 /* A commit, or its decision, has no reply, or a server's error. */
-static void end_unanswered(ilk__store_request *one)
+static void end_unanswered(ilk__shards_store_request *one)
 {
     if (one->why[0]) {
         memcpy(one->error, one->why, sizeof one->error);
         end_not_executed(one);
     } else {
-        ilk__ring_note_commit(one->ring, one->id);
+        ilk__shards_note_commit(one->shards, one->id);
         end_unsure(one);
     }
 }
 
 /* ---- time ---------------------------------------------------------------- */
 
-static int is_too_old(const ilk__store_request *one)
+static int is_too_old(const ilk__shards_store_request *one)
 {
-    return one->at && one->at < ilk__ring_clock_us(one->ring) - KEPT_US;
+    return one->at && one->at < ilk__shards_clock_us(one->shards) - KEPT_US;
 }
 
-static void note_timestamp(ilk__store_request *one, int64_t at)
+static void note_timestamp(ilk__shards_store_request *one, int64_t at)
 {
     one->at = at;
-    if (one->ring->last_timestamp < at)
-        one->ring->last_timestamp = at;
+    if (one->shards->last_timestamp < at)
+        one->shards->last_timestamp = at;
 }
 
 /* The next transaction gets a timestamp above the one that was in the way. A faulty record
  * is left out: it must not raise all timestamps of this client. */
-static void note_refusal(ilk__store_request *one, const ilk__reply *reply)
+static void note_refusal(ilk__shards_store_request *one,
+                         const ilk__reply *reply)
 {
     one->refusal = ilk__script_code(reply);
     if (one->refusal != ILK__CODE_STALE)
         return;
     one->later = ilk__script_int(reply, 0);
-    if (one->ring->last_timestamp < one->later
-        && one->later < ilk__ring_clock_us(one->ring) + ILK__RING_AHEAD_US)
-        one->ring->last_timestamp = one->later;
+    if (one->shards->last_timestamp < one->later
+        && one->later
+               < ilk__shards_clock_us(one->shards) + ILK__SHARDS_AHEAD_US)
+        one->shards->last_timestamp = one->later;
 }
 
 /* ---- pauses, and other transactions -------------------------------------- */
 
-static void start(ilk__store_request *one, int64_t now);
-static void abort_all(ilk__store_request *one);
-static void fail_preparing(ilk__store_request *one);
-static void fail_at(ilk__store_request *one, const ilk__ring_server *server);
+static void start(ilk__shards_store_request *one, int64_t now);
+static void abort_all(ilk__shards_store_request *one);
+static void fail_preparing(ilk__shards_store_request *one);
+static void fail_at(ilk__shards_store_request *one,
+                    const ilk__shards_server *server);
 
 /* 0: it is tried again in each turn. */
-static void pause_until(ilk__store_request *one, int64_t retry_at)
+static void pause_until(ilk__shards_store_request *one, int64_t retry_at)
 {
     one->was = one->is;
     one->is = ILK__STORE_WAITS;
@@ -233,7 +237,7 @@ static void pause_until(ilk__store_request *one, int64_t retry_at)
 /* An intent of another transaction is in the way: note it for wait_for_other(), which waits
  * for its end, and after a while ends it. `met_at` stays that of the first one, because
  * several clients may have died: after so long a wait, further ones are ended at once. */
-static void meet(ilk__store_request *one, ilk__store_part *at,
+static void meet(ilk__shards_store_request *one, ilk__shards_store_part *at,
                  const ilk__reply *reply)
 {
     const ilk__reply *id = ilk__script_item(reply, 1),
@@ -257,41 +261,43 @@ static void meet(ilk__store_request *one, ilk__store_part *at,
 }
 
 /* Another request of this client ends it already. */
-static int is_recovered_by_another(const ilk__store_request *one)
+static int is_recovered_by_another(const ilk__shards_store_request *one)
 {
-    for (const ilk__store_request *other = one->ring->store_requests; other;
-         other = other->next)
+    for (const ilk__shards_store_request *other = one->shards->store_requests;
+         other; other = other->next)
         if (other != one && other->is == ILK__STORE_RECOVERS
             && strcmp(other->other, one->other) == 0)
             return 1;
     return 0;
 }
 
-static void recover(ilk__store_request *one)
+static void recover(ilk__shards_store_request *one)
 {
-    ilk__ring_server *home = ilk__store_home_of(one->ring, one->other);
+    ilk__shards_server *home =
+        ilk__shards_store_home_of(one->shards, one->other);
 
     one->was = one->is;
     one->is = ILK__STORE_RECOVERS;
-    if (!ilk__store_send_outcome(one, home, one->other, 0))
+    if (!ilk__shards_store_send_outcome(one, home, one->other, 0))
         fail_at(one, home);
 }
 
 /* The other transaction is undecided, and no time is left. */
-static void give_up(ilk__store_request *one)
+static void give_up(ilk__shards_store_request *one)
 {
     snprintf(
         one->error, sizeof one->error,
         "NOQUORUM another transaction that has written a key is undecided, "
         "and %.60s knows whether it is committed",
-        ilk__ring_address(ilk__store_home_of(one->ring, one->other)));
+        ilk__shards_address(
+            ilk__shards_store_home_of(one->shards, one->other)));
     if (one->is == ILK__STORE_PREPARES)
         fail_preparing(one);
     else
         end_failed(one);
 }
 
-static void wait_for_other(ilk__store_request *one)
+static void wait_for_other(ilk__shards_store_request *one)
 {
     const int64_t now = ilk__now_ms();
 
@@ -299,7 +305,8 @@ static void wait_for_other(ilk__store_request *one)
         give_up(one);
         return;
     }
-    if (now >= one->met_at + ilk__sooner(OTHERS_MS, one->ring->patience_ms / 2)
+    if (now >= one->met_at
+                   + ilk__sooner(OTHERS_MS, one->shards->patience_ms / 2)
         && !is_recovered_by_another(one)) {
         recover(one);
         return;
@@ -309,33 +316,34 @@ static void wait_for_other(ilk__store_request *one)
         2 * one->pause_ms < PAUSE_MOST_MS ? 2 * one->pause_ms : PAUSE_MOST_MS;
 }
 
-static void take_recovery(ilk__store_request *one, const ilk__reply *reply)
+static void take_recovery(ilk__shards_store_request *one,
+                          const ilk__reply *reply)
 {
     one->is_committed = ilk__script_int(reply, 0) == ILK_TXN_COMMITTED;
-    if (!ilk__store_settle(one))
+    if (!ilk__shards_store_settle(one))
         fail_at(one, one->met->server);
 }
 
 /* A server has ended the other transaction's intents, or cannot be reached. With the last
  * one this request goes on, and the home may forget a commit that all have ended. */
-static void take_settled(ilk__store_request *one,
-                         const ilk__ring_server *server, int is_done)
+static void take_settled(ilk__shards_store_request *one,
+                         const ilk__shards_server *server, int is_done)
 {
-    if (!ilk__store_is_settled(one, server, is_done))
+    if (!ilk__shards_store_is_settled(one, server, is_done))
         return;
     if (one->is_met_left) {
         fail_at(one, one->met->server);
         return;
     }
     if (one->is_committed && !one->is_left)
-        ilk__store_send_forget(one, one->other);
+        ilk__shards_store_send_forget(one, one->other);
     one->is = one->was;
     start(one, ilk__now_ms());
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void take_state(ilk__store_request *one, const ilk__reply *reply)
+static void take_state(ilk__shards_store_request *one, const ilk__reply *reply)
 {
     const ilk__reply *value = ilk__script_item(reply, 2);
     const ilk__register_state state = {.version = ilk__script_int(reply, 0),
@@ -348,7 +356,7 @@ static void take_state(ilk__store_request *one, const ilk__reply *reply)
     end(one);
 }
 
-static void take_read(ilk__store_request *one, const ilk__reply *reply)
+static void take_read(ilk__shards_store_request *one, const ilk__reply *reply)
 {
     switch (ilk__script_code(reply)) {
     case ILK__CODE_STATE: take_state(one, reply); break;
@@ -363,7 +371,7 @@ static void take_read(ilk__store_request *one, const ilk__reply *reply)
 
 /* ---- committing ---------------------------------------------------------- */
 
-static size_t count(const ilk__store_request *one, ilk__part_state state)
+static size_t count(const ilk__shards_store_request *one, ilk__part_state state)
 {
     size_t number = 0;
 
@@ -374,36 +382,36 @@ static size_t count(const ilk__store_request *one, ilk__part_state state)
 
 /* The decision is known: each server with intents gets it. An intent that remains is
  * finished by a request that meets it. */
-static void finish_all(ilk__store_request *one, int is_committed)
+static void finish_all(ilk__shards_store_request *one, int is_committed)
 {
     one->is = ILK__STORE_FINISHES;
     for (size_t i = 0; i < one->part_count; i++) {
-        ilk__store_part *at = &one->parts[i];
+        ilk__shards_store_part *at = &one->parts[i];
 
         if (is_committed)
-            at->is = ilk__store_send_finish(one, at, one->id, 1)
+            at->is = ilk__shards_store_send_finish(one, at, one->id, 1)
                          ? ILK__PART_ASKED
                          : ILK__PART_LOST;
         else if (at->is != ILK__PART_NEW || one->had_intents)
-            (void)ilk__store_send_finish(one, at, one->id, 0);
+            (void)ilk__shards_store_send_finish(one, at, one->id, 0);
     }
 }
 
 /* Abort it, unless it is committed. Nothing is dropped before the home has replied or, if
  * it writes on one server only, that server. The caller then gets `error`, or the
  * refusal. */
-static void abort_all(ilk__store_request *one)
+static void abort_all(ilk__shards_store_request *one)
 {
-    ilk__ring_server *knows = one->part_count > 1
-                                  ? ilk__store_home_of(one->ring, one->id)
-                                  : one->parts[0].server;
+    ilk__shards_server *knows =
+        one->part_count > 1 ? ilk__shards_store_home_of(one->shards, one->id)
+                            : one->parts[0].server;
 
     one->is = ILK__STORE_ABORTS;
-    if (!ilk__store_send_outcome(one, knows, one->id, 0))
+    if (!ilk__shards_store_send_outcome(one, knows, one->id, 0))
         end_not_executed(one); /* and intents stay until a request meets them */
 }
 
-static void take_abort(ilk__store_request *one, const ilk__reply *reply)
+static void take_abort(ilk__shards_store_request *one, const ilk__reply *reply)
 {
     const int64_t outcome = ilk__script_int(reply, 0);
 
@@ -419,14 +427,14 @@ static void take_abort(ilk__store_request *one, const ilk__reply *reply)
         end_aborted(one);
 }
 
-static int may_have_intents(const ilk__store_request *one)
+static int may_have_intents(const ilk__shards_store_request *one)
 {
     return one->had_intents || count(one, ILK__PART_NEW) < one->part_count;
 }
 
 /* For the reason in `error`. The caller learns that nothing is written; a copy of the
  * request goes on with the intents. */
-static void fail_preparing(ilk__store_request *one)
+static void fail_preparing(ilk__shards_store_request *one)
 {
     if (one->why[0] || may_be_committed(one)) {
         abort_all(one);
@@ -440,11 +448,11 @@ static void fail_preparing(ilk__store_request *one)
 }
 
 /* Of the same transaction: nothing drops its intents while this copy is under way. */
-static void take_over(ilk__store_request *one)
+static void take_over(ilk__shards_store_request *one)
 {
-    ilk__store_request *next;
+    ilk__shards_store_request *next;
 
-    for (ilk__store_request *left = one->ring->store_requests; left;
+    for (ilk__shards_store_request *left = one->shards->store_requests; left;
          left = next) {
         next = left->next;
         if (left->is != ILK__STORE_LEFT || strcmp(left->id, one->id) != 0)
@@ -456,22 +464,22 @@ static void take_over(ilk__store_request *one)
 }
 
 /* The home does not reply. In the end the intents stay for a request that meets them. */
-static void leave_longer(ilk__store_request *one, int64_t now)
+static void leave_longer(ilk__shards_store_request *one, int64_t now)
 {
     one->is =
         now < one->began + LEFT_MOST_MS ? ILK__STORE_LEFT : ILK__STORE_ENDED;
     one->retry_at = now + LEFT_MS;
 }
 
-static void drop_left(ilk__store_request *one, int64_t now)
+static void drop_left(ilk__shards_store_request *one, int64_t now)
 {
     one->is = ILK__STORE_DROPS;
-    if (!ilk__store_send_outcome(one, ilk__store_home_of(one->ring, one->id),
-                                 one->id, 0))
+    if (!ilk__shards_store_send_outcome(
+            one, ilk__shards_store_home_of(one->shards, one->id), one->id, 0))
         leave_longer(one, now);
 }
 
-static void take_drop(ilk__store_request *one, const ilk__reply *reply)
+static void take_drop(ilk__shards_store_request *one, const ilk__reply *reply)
 {
     one->is = ILK__STORE_ENDED;
     if (!reply)
@@ -481,7 +489,8 @@ static void take_drop(ilk__store_request *one, const ilk__reply *reply)
 }
 
 /* A server cannot be reached. */
-static void fail_at(ilk__store_request *one, const ilk__ring_server *server)
+static void fail_at(ilk__shards_store_request *one,
+                    const ilk__shards_server *server)
 {
     if (one->is != ILK__STORE_PREPARES
         && (one->is != ILK__STORE_RECOVERS
@@ -493,32 +502,33 @@ static void fail_at(ilk__store_request *one, const ilk__ring_server *server)
     fail_preparing(one);
 }
 
-static void send_prepares(ilk__store_request *one)
+static void send_prepares(ilk__shards_store_request *one)
 {
     one->is = ILK__STORE_PREPARES;
     for (size_t i = 0; i < one->part_count; i++) {
-        ilk__store_part *at = &one->parts[i];
+        ilk__shards_store_part *at = &one->parts[i];
 
         if (at->is == ILK__PART_READY)
             continue;
-        (void)ilk__store_send_versions(one, at, ILK__SCRIPT_STORE_PREPARE);
+        (void)ilk__shards_store_send_versions(one, at,
+                                              ILK__SCRIPT_STORE_PREPARE);
         if (!one->at)
             break; /* the first one gives the timestamp */
     }
 }
 
-static void go_on_preparing(ilk__store_request *one);
+static void go_on_preparing(ilk__shards_store_request *one);
 
-static void decide(ilk__store_request *one)
+static void decide(ilk__shards_store_request *one)
 {
-    if (ilk__store_send_decision(one))
+    if (ilk__shards_store_send_decision(one))
         one->is = ILK__STORE_DECIDES;
     else
-        fail_at(one, ilk__store_home_of(one->ring, one->id));
+        fail_at(one, ilk__shards_store_home_of(one->shards, one->id));
 }
 
-static ilk__store_part *find_part(ilk__store_request *one,
-                                  ilk__part_state state)
+static ilk__shards_store_part *find_part(ilk__shards_store_request *one,
+                                         ilk__part_state state)
 {
     for (size_t i = 0; i < one->part_count; i++)
         if (one->parts[i].is == state)
@@ -527,7 +537,7 @@ static ilk__store_part *find_part(ilk__store_request *one,
 }
 
 /* Called again until all servers have replied, or cannot. */
-static void go_on_preparing(ilk__store_request *one)
+static void go_on_preparing(ilk__shards_store_request *one)
 {
     if (count(one, ILK__PART_ASKED))
         return;
@@ -545,8 +555,8 @@ static void go_on_preparing(ilk__store_request *one)
     }
 }
 
-static void take_prepared(ilk__store_request *one, ilk__store_part *at,
-                          const ilk__reply *reply)
+static void take_prepared(ilk__shards_store_request *one,
+                          ilk__shards_store_part *at, const ilk__reply *reply)
 {
     switch (ilk__script_code(reply)) {
     case ILK__CODE_WRITTEN:
@@ -564,7 +574,8 @@ static void take_prepared(ilk__store_request *one, ilk__store_part *at,
         go_on_preparing(one);
 }
 
-static void take_decision(ilk__store_request *one, const ilk__reply *reply)
+static void take_decision(ilk__shards_store_request *one,
+                          const ilk__reply *reply)
 {
     const int is_committed = ilk__script_code(reply) == ILK__CODE_WRITTEN;
 
@@ -576,17 +587,17 @@ static void take_decision(ilk__store_request *one, const ilk__reply *reply)
 }
 
 /* The home may forget the decision when all servers have finished. */
-static void take_finished(ilk__store_request *one, ilk__store_part *at,
-                          int is_done)
+static void take_finished(ilk__shards_store_request *one,
+                          ilk__shards_store_part *at, int is_done)
 {
     if (!at || at->is != ILK__PART_ASKED)
         return;
     at->is = is_done ? ILK__PART_READY : ILK__PART_LOST;
     if (count(one, ILK__PART_READY) == one->part_count)
-        ilk__store_send_forget(one, one->id);
+        ilk__shards_store_send_forget(one, one->id);
 }
 
-static void take_commit(ilk__store_request *one, const ilk__reply *reply)
+static void take_commit(ilk__shards_store_request *one, const ilk__reply *reply)
 {
     switch (ilk__script_code(reply)) {
     case ILK__CODE_WRITTEN:
@@ -607,28 +618,30 @@ static void take_commit(ilk__store_request *one, const ilk__reply *reply)
 /* A transaction that wrote on one server only is known there, and the request does not
  * name that server. So the call goes to all, after the home, which decides on those of
  * several. */
-static void ask_others(ilk__store_request *one)
+static void ask_others(ilk__shards_store_request *one)
 {
-    const ilk__ring_server *home = ilk__store_home_of(one->ring, one->id);
+    const ilk__shards_server *home =
+        ilk__shards_store_home_of(one->shards, one->id);
 
-    for (size_t i = 0; i < one->ring->ring_count && one->request; i++) {
-        ilk__ring_server *server = &one->ring->servers[i];
+    for (size_t i = 0; i < one->shards->ring_count && one->request; i++) {
+        ilk__shards_server *server = &one->shards->servers[i];
 
         if (server != home
-            && !ilk__store_send_outcome(one, server, one->id, one->age_ms))
+            && !ilk__shards_store_send_outcome(one, server, one->id,
+                                               one->age_ms))
             end_at(one, server);
     }
 }
 
-static void take_outcome(ilk__store_request *one,
-                         const ilk__ring_server *server,
+static void take_outcome(ilk__shards_store_request *one,
+                         const ilk__shards_server *server,
                          const ilk__reply *reply)
 {
     const int64_t outcome = ilk__script_int(reply, 0);
 
     if (outcome == ILK_TXN_COMMITTED) {
         one->outcome = outcome;
-    } else if (server == ilk__store_home_of(one->ring, one->id)) {
+    } else if (server == ilk__shards_store_home_of(one->shards, one->id)) {
         one->outcome = outcome;
         ask_others(one);
     } else if (outcome != ILK_TXN_ABORTED
@@ -644,9 +657,9 @@ static void take_outcome(ilk__store_request *one,
 /* ---- replies ------------------------------------------------------------- */
 
 /* A reply that is an error, or missing. */
-static void miss(ilk__store_request *one, ilk__ring_server *server)
+static void miss(ilk__shards_store_request *one, ilk__shards_server *server)
 {
-    ilk__store_part *at = ilk__store_part_of(one, server);
+    ilk__shards_store_part *at = ilk__shards_store_part_of(one, server);
 
     switch (one->is) {
     case ILK__STORE_PREPARES:
@@ -668,14 +681,14 @@ static void miss(ilk__store_request *one, ilk__ring_server *server)
     }
 }
 
-static void take(ilk__store_request *one, ilk__ring_server *server,
+static void take(ilk__shards_store_request *one, ilk__shards_server *server,
                  const ilk__reply *reply)
 {
     switch (one->is) {
     case ILK__STORE_READS: take_read(one, reply); break;
     case ILK__STORE_COMMITS: take_commit(one, reply); break;
     case ILK__STORE_PREPARES:
-        take_prepared(one, ilk__store_part_of(one, server), reply);
+        take_prepared(one, ilk__shards_store_part_of(one, server), reply);
         break;
     case ILK__STORE_DECIDES: take_decision(one, reply); break;
     case ILK__STORE_ABORTS: take_abort(one, reply); break;
@@ -692,22 +705,23 @@ static void take(ilk__store_request *one, ilk__ring_server *server,
 
 /* The reply of a home that has forgotten a decision means nothing to the request, which
  * waits for another one. */
-int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
-                        ilk__reply *reply)
+int ilk__shards_store_answered(void *at, void *owner,
+                               const ilk__node_call *call, ilk__reply *reply)
 {
-    ilk__store_request *one = owner;
+    ilk__shards_store_request *one = owner;
     const int is_error = reply && reply->type == ILK__REPLY_ERROR;
 
     one->calls--;
     if (is_error)
         snprintf(one->why, sizeof one->why, "%s", reply->str);
     if (one->is == ILK__STORE_LOOKS)
-        ilk__store_looked(one, at, call, is_error ? NULL : reply);
+        ilk__shards_store_looked(one, at, call, is_error ? NULL : reply);
     else if (one->is == ILK__STORE_DROPS)
         take_drop(one, is_error ? NULL : reply);
     else if (one->is == ILK__STORE_FINISHES
              && call->script == ILK__SCRIPT_STORE_FINISH)
-        take_finished(one, ilk__store_part_of(one, at), reply && !is_error);
+        take_finished(one, ilk__shards_store_part_of(one, at),
+                      reply && !is_error);
     else if (one->request && one->is == ILK__STORE_RECOVERS
              && call->script == ILK__SCRIPT_STORE_FINISH)
         take_settled(one, at, reply && !is_error);
@@ -724,21 +738,24 @@ int ilk__store_answered(void *at, void *owner, const ilk__node_call *call,
 /* ---- beginning ----------------------------------------------------------- */
 
 /* A server that the request needs is still connecting. */
-static int must_wait(const ilk__store_request *one, int64_t now)
+static int must_wait(const ilk__shards_store_request *one, int64_t now)
 {
-    if (now >= one->began + one->ring->coming_ms)
+    if (now >= one->began + one->shards->coming_ms)
         return 0;
     for (size_t i = 0; i < one->part_count; i++)
-        if (ilk__ring_may_come(one->parts[i].server))
+        if (ilk__shards_may_come(one->parts[i].server))
             return 1;
     return (one->script == ILK__SCRIPT_STORE_OUTCOME || one->part_count > 1)
-           && ilk__ring_may_come(ilk__store_home_of(one->ring, one->id));
+           && ilk__shards_may_come(
+               ilk__shards_store_home_of(one->shards, one->id));
 }
 
 /* Of those that the transaction needs: without its home nobody could end the intents. */
-static const ilk__ring_server *find_missing(const ilk__store_request *one)
+static const ilk__shards_server *find_missing(
+    const ilk__shards_store_request *one)
 {
-    const ilk__ring_server *home = ilk__store_home_of(one->ring, one->id);
+    const ilk__shards_server *home =
+        ilk__shards_store_home_of(one->shards, one->id);
 
     if (!home->calls.connection.up)
         return home;
@@ -749,9 +766,9 @@ static const ilk__ring_server *find_missing(const ilk__store_request *one)
 }
 
 /* With a server missing no intents are written, which would be in the way of others. */
-static void begin_phases(ilk__store_request *one)
+static void begin_phases(ilk__shards_store_request *one)
 {
-    const ilk__ring_server *missing = find_missing(one);
+    const ilk__shards_server *missing = find_missing(one);
 
     one->is = ILK__STORE_PREPARES;
     if (missing) {
@@ -762,43 +779,43 @@ static void begin_phases(ilk__store_request *one)
     go_on_preparing(one);
 }
 
-static void begin_commit(ilk__store_request *one)
+static void begin_commit(ilk__shards_store_request *one)
 {
     if (one->part_count > 1) {
         begin_phases(one);
         return;
     }
     one->is = ILK__STORE_COMMITS;
-    if (!ilk__store_send_versions(one, &one->parts[0],
-                                  ILK__SCRIPT_STORE_COMMIT))
+    if (!ilk__shards_store_send_versions(one, &one->parts[0],
+                                         ILK__SCRIPT_STORE_COMMIT))
         end_at(one, one->parts[0].server);
 }
 
-static void begin_read(ilk__store_request *one)
+static void begin_read(ilk__shards_store_request *one)
 {
     one->is = ILK__STORE_READS;
-    if (!ilk__store_send_read(one))
+    if (!ilk__shards_store_send_read(one))
         end_at(one, one->parts[0].server);
 }
 
-static void begin_outcome(ilk__store_request *one)
+static void begin_outcome(ilk__shards_store_request *one)
 {
-    ilk__ring_server *home = ilk__store_home_of(one->ring, one->id);
+    ilk__shards_server *home = ilk__shards_store_home_of(one->shards, one->id);
 
     one->is = ILK__STORE_OUTCOMES;
-    if (!ilk__store_send_outcome(one, home, one->id, one->age_ms))
+    if (!ilk__shards_store_send_outcome(one, home, one->id, one->age_ms))
         end_at(one, home);
 }
 
 /* It is not only refused: the first copy of a late commit may have been executed in time,
  * and only the home has the outcome. */
-static void abort_as(ilk__store_request *one, int refusal)
+static void abort_as(ilk__shards_store_request *one, int refusal)
 {
     one->refusal = refusal;
     abort_all(one);
 }
 
-static void start(ilk__store_request *one, int64_t now)
+static void start(ilk__shards_store_request *one, int64_t now)
 {
     if (must_wait(one, now)) {
         pause_until(one, 0);
@@ -816,32 +833,32 @@ static void start(ilk__store_request *one, int64_t now)
     }
 }
 
-static ilk__store_request *add_request(ilk__ring_gateway *ring)
+static ilk__shards_store_request *add_request(ilk__shards *shards)
 {
-    ilk__store_request *one = ilk__calloc(1, sizeof *one);
+    ilk__shards_store_request *one = ilk__calloc(1, sizeof *one);
 
     if (!one)
         return NULL;
-    one->ring = ring;
-    one->next = ring->store_requests;
+    one->shards = shards;
+    one->next = shards->store_requests;
     if (one->next)
         one->next->previous = one;
-    ring->store_requests = one;
+    shards->store_requests = one;
     return one;
 }
 
-static ilk__store_request *new_request(ilk__ring_gateway *ring,
-                                       ilk__gateway_request *request)
+static ilk__shards_store_request *new_request(ilk__shards *shards,
+                                              ilk__gateway_request *request)
 {
-    ilk__store_request *one = add_request(ring);
+    ilk__shards_store_request *one = add_request(shards);
 
     if (!one)
         return NULL;
     one->request = request;
     one->script = request->script;
     one->began = ilk__now_ms();
-    one->until = one->began + ring->patience_ms;
-    if (!ilk__store_read_words(one)) {
+    one->until = one->began + shards->patience_ms;
+    if (!ilk__shards_store_read_words(one)) {
         dispose(one);
         return NULL;
     }
@@ -857,37 +874,37 @@ static int copy_buf(ilk__buf *out, const ilk__buf *from)
 
 /* Clients that have died leave commits that nobody may forget before all servers have ended
  * them. Each server that is up gets a call, which finds its own. */
-static void look_for_left(const ilk__store_request *request)
+static void look_for_left(const ilk__shards_store_request *request)
 {
-    ilk__ring_gateway *ring = request->ring;
+    ilk__shards *shards = request->shards;
 
-    for (size_t i = 0; i < ring->ring_count; i++) {
-        ilk__store_request *one;
+    for (size_t i = 0; i < shards->ring_count; i++) {
+        ilk__shards_store_request *one;
 
-        if (!ilk__store_is_look_due(&ring->servers[i], request))
+        if (!ilk__shards_store_is_look_due(&shards->servers[i], request))
             continue;
-        one = add_request(ring);
+        one = add_request(shards);
         if (!one)
             return;
         one->is = ILK__STORE_LOOKS;
         one->met = &one->parts[0];
-        one->met->server = &ring->servers[i];
+        one->met->server = &shards->servers[i];
         if (copy_buf(&one->store, &request->store)
             && copy_buf(&one->done, &request->done))
-            (void)ilk__store_send_left(one, one->met->server);
+            (void)ilk__shards_store_send_left(one, one->met->server);
         dispose_if_idle(one);
     }
 }
 
-void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request)
+void ilk__shards_store(ilk__shards *shards, ilk__gateway_request *request)
 {
-    ilk__store_request *one = new_request(ring, request);
+    ilk__shards_store_request *one = new_request(shards, request);
 
     if (!one) {
         ilk__gateway_break(request);
         return;
     }
-    ilk__ring_look(ring);
+    ilk__shards_look(shards);
     start(one, one->began);
     look_for_left(one);
     dispose_if_idle(one);
@@ -895,7 +912,7 @@ void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-static void fire(ilk__store_request *one, int64_t now)
+static void fire(ilk__shards_store_request *one, int64_t now)
 {
     if (one->retry_at > now)
         return;
@@ -907,38 +924,39 @@ static void fire(ilk__store_request *one, int64_t now)
     }
 }
 
-void ilk__ring_fire_store(ilk__ring_gateway *ring, int64_t now)
+void ilk__shards_fire_store(ilk__shards *shards, int64_t now)
 {
-    ilk__store_request *next;
+    ilk__shards_store_request *next;
 
-    for (ilk__store_request *one = ring->store_requests; one; one = next) {
+    for (ilk__shards_store_request *one = shards->store_requests; one;
+         one = next) {
         next = one->next;
         fire(one, now);
         dispose_if_idle(one);
     }
 }
 
-int64_t ilk__ring_store_due(const ilk__ring_gateway *ring)
+int64_t ilk__shards_store_due(const ilk__shards *shards)
 {
     int64_t until = ILK__FOREVER;
 
-    for (const ilk__store_request *one = ring->store_requests; one;
+    for (const ilk__shards_store_request *one = shards->store_requests; one;
          one = one->next)
         if (one->is == ILK__STORE_LEFT)
             until = ilk__sooner(until, one->retry_at);
         else if (one->is == ILK__STORE_WAITS)
-            until = ilk__sooner(until, one->retry_at
-                                           ? one->retry_at
-                                           : one->began + one->ring->coming_ms);
+            until = ilk__sooner(
+                until, one->retry_at ? one->retry_at
+                                     : one->began + one->shards->coming_ms);
     return until;
 }
 
 /* The servers are closed: no call is left. */
-void ilk__ring_free_store(ilk__ring_gateway *ring)
+void ilk__shards_free_store(ilk__shards *shards)
 {
-    while (ring->store_requests) {
-        if (ring->store_requests->request)
-            ilk__gateway_break(ring->store_requests->request);
-        dispose(ring->store_requests);
+    while (shards->store_requests) {
+        if (shards->store_requests->request)
+            ilk__gateway_break(shards->store_requests->request);
+        dispose(shards->store_requests);
     }
 }

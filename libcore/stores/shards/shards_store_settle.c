@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_store_settle.c -- the end of another transaction: all its intents, on all servers, in
+/* shards_store_settle.c -- the end of another transaction: all its intents, on all servers, in
  * one round. Each server has the list of all its keys (scripts/include/store.lua). */
 #include "shards_store_internal.h"
 
@@ -32,8 +32,8 @@ static int next_key(ilk__bytes *out, ilk__span *list)
 }
 
 /* The keys that the ring gives to this server, behind the room for those of the store. */
-static size_t keys_at(ilk__bytes *out, const ilk__store_request *one,
-                      const ilk__ring_server *server)
+static size_t keys_at(ilk__bytes *out, const ilk__shards_store_request *one,
+                      const ilk__shards_server *server)
 {
     ilk__span list = {(const char *)ilk__buf_data(&one->other_keys),
                       ilk__buf_len(&one->other_keys)};
@@ -41,13 +41,13 @@ static size_t keys_at(ilk__bytes *out, const ilk__store_request *one,
     size_t count = 0;
 
     while (count < ILK_TXN_WRITES_MAX && next_key(&key, &list))
-        if (ilk__ring_server_of(one->ring, key) == server)
+        if (ilk__shards_server_of(one->shards, key) == server)
             out[ILK__STORE_FIRST_KEYS + count++] = key;
     return count;
 }
 
-static void note_sent(ilk__store_request *one, const ilk__ring_server *server,
-                      int sent)
+static void note_sent(ilk__shards_store_request *one,
+                      const ilk__shards_server *server, int sent)
 {
     one->settling += (size_t)sent;
     one->is_left |= !sent;
@@ -55,7 +55,7 @@ static void note_sent(ilk__store_request *one, const ilk__ring_server *server,
         one->is_met_left = !sent;
 }
 
-int ilk__store_settle(ilk__store_request *one)
+int ilk__shards_store_settle(ilk__shards_store_request *one)
 {
     ilk__bytes *keys = ilk__malloc((ILK__STORE_FIRST_KEYS + ILK_TXN_WRITES_MAX)
                                    * sizeof *keys);
@@ -63,27 +63,28 @@ int ilk__store_settle(ilk__store_request *one)
     one->settling = 0;
     one->is_left = 0;
     one->is_met_left = 1;
-    for (size_t i = 0; keys && i < one->ring->ring_count; i++) {
-        ilk__ring_server *server = &one->ring->servers[i];
+    for (size_t i = 0; keys && i < one->shards->ring_count; i++) {
+        ilk__shards_server *server = &one->shards->servers[i];
         const size_t count = keys_at(keys, one, server);
 
         if (count)
             note_sent(one, server,
-                      ilk__store_send_end(one, server, keys, count, one->other,
-                                          one->is_committed));
+                      ilk__shards_store_send_end(one, server, keys, count,
+                                                 one->other,
+                                                 one->is_committed));
     }
     ilk__free(keys);
     if (one->is_met_left && !one->settling) { /* the list is unknown */
         one->is_left = 1;
-        one->is_met_left = !ilk__store_send_finish(one, one->met, one->other,
-                                                   one->is_committed);
+        one->is_met_left = !ilk__shards_store_send_finish(
+            one, one->met, one->other, one->is_committed);
         one->settling += (size_t)!one->is_met_left;
     }
     return one->settling > 0;
 }
 
-int ilk__store_is_settled(ilk__store_request *one,
-                          const ilk__ring_server *server, int is_done)
+int ilk__shards_store_is_settled(ilk__shards_store_request *one,
+                                 const ilk__shards_server *server, int is_done)
 {
     one->settling--;
     one->is_left |= !is_done;
@@ -94,7 +95,7 @@ int ilk__store_is_settled(ilk__store_request *one,
 
 /* ---- commits that are left ----------------------------------------------- */
 
-static void take_left(ilk__store_request *one, const ilk__reply *reply)
+static void take_left(ilk__shards_store_request *one, const ilk__reply *reply)
 {
     const ilk__reply *id = ilk__script_item(reply, 0),
                      *keys = ilk__script_item(reply, 1);
@@ -107,32 +108,34 @@ static void take_left(ilk__store_request *one, const ilk__reply *reply)
     ilk__buf_drop(&one->other_keys, ilk__buf_len(&one->other_keys));
     one->is_committed = 1;
     if (!ilk__buf_add(&one->other_keys, keys->str, keys->len)
-        && ilk__store_settle(one))
+        && ilk__shards_store_settle(one))
         one->is = ILK__STORE_LOOKS;
 }
 
 /* One that could not be ended is met again by the next look, a minute later. */
-void ilk__store_looked(ilk__store_request *one, ilk__ring_server *server,
-                       const ilk__node_call *call, const ilk__reply *reply)
+void ilk__shards_store_looked(ilk__shards_store_request *one,
+                              ilk__shards_server *server,
+                              const ilk__node_call *call,
+                              const ilk__reply *reply)
 {
     if (call->script == ILK__SCRIPT_STORE_LEFT) {
         if (reply)
             take_left(one, reply);
     } else if (call->script == ILK__SCRIPT_STORE_FINISH
-               && ilk__store_is_settled(one, server, reply != NULL)
+               && ilk__shards_store_is_settled(one, server, reply != NULL)
                && !one->is_left) {
-        ilk__store_send_forget(one, one->other);
-        (void)ilk__store_send_left(one, one->met->server);
+        ilk__shards_store_send_forget(one, one->other);
+        (void)ilk__shards_store_send_left(one, one->met->server);
     }
 }
 
-int ilk__store_is_look_due(ilk__ring_server *server,
-                           const ilk__store_request *request)
+int ilk__shards_store_is_look_due(ilk__shards_server *server,
+                                  const ilk__shards_store_request *request)
 {
     const uint64_t hash =
         ilk__hash(ILK__HASH_START, ilk__buf_data(&request->store),
                   ilk__buf_len(&request->store));
-    int64_t *at = &server->looked_for_left[hash % ILK__RING_STORES];
+    int64_t *at = &server->looked_for_left[hash % ILK__SHARDS_STORES];
     const int64_t now = ilk__now_ms();
 
     if (!server->calls.connection.up || (*at && now < *at + LOOK_FOR_LEFT_MS))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_store_words.c -- the keys and arguments of requests about a store: reads those of
+/* shards_store_words.c -- the keys and arguments of requests about a store: reads those of
  * the core, divides the keys among the servers, and sends the calls to them. */
 #include "shards_store_internal.h"
 
@@ -24,14 +24,14 @@ static ilk__bytes bytes_of(const ilk__buf *buf)
 
 /* ---- places -------------------------------------------------------------- */
 
-ilk__ring_server *ilk__store_home_of(const ilk__ring_gateway *ring,
-                                     const char *id)
+ilk__shards_server *ilk__shards_store_home_of(const ilk__shards *shards,
+                                              const char *id)
 {
-    return ilk__ring_server_of(ring, (ilk__bytes){(char *)id, strlen(id)});
+    return ilk__shards_server_of(shards, (ilk__bytes){(char *)id, strlen(id)});
 }
 
-ilk__store_part *ilk__store_part_of(ilk__store_request *one,
-                                    const ilk__ring_server *server)
+ilk__shards_store_part *ilk__shards_store_part_of(
+    ilk__shards_store_request *one, const ilk__shards_server *server)
 {
     for (size_t i = 0; i < one->part_count; i++)
         if (one->parts[i].server == server)
@@ -47,7 +47,7 @@ static int copy_word(ilk__buf *out, ilk__bytes word)
 }
 
 /* `ilk:store:done:{name}` of `ilk:store:{name}`. */
-static int derive_done(ilk__store_request *one, ilk__bytes store)
+static int derive_done(ilk__shards_store_request *one, ilk__bytes store)
 {
     static const char front[] = "ilk:store", more[] = ":done";
     const size_t len = sizeof front - 1;
@@ -57,7 +57,7 @@ static int derive_done(ilk__store_request *one, ilk__bytes store)
            && !ilk__buf_add(&one->done, store.data + len, store.len - len);
 }
 
-static int copy_id(ilk__store_request *one, ilk__bytes id)
+static int copy_id(ilk__shards_store_request *one, ilk__bytes id)
 {
     if (id.len == 0 || id.len > ILK__STORE_ID_MOST)
         return 0;
@@ -66,7 +66,7 @@ static int copy_id(ilk__store_request *one, ilk__bytes id)
     return strlen(one->id) == id.len;
 }
 
-static int copy_keys(ilk__store_request *one, size_t first)
+static int copy_keys(ilk__shards_store_request *one, size_t first)
 {
     const ilk__gateway_request *request = one->request;
     const size_t count = request->key_count - first;
@@ -84,12 +84,12 @@ static int copy_keys(ilk__store_request *one, size_t first)
 }
 
 /* Make a part for each server that has one of the keys. */
-static void divide(ilk__store_request *one)
+static void divide(ilk__shards_store_request *one)
 {
     for (size_t i = 0; i < one->key_count; i++) {
-        ilk__ring_server *server =
-            ilk__ring_server_of(one->ring, bytes_of(&one->keys[i]));
-        ilk__store_part *at = ilk__store_part_of(one, server);
+        ilk__shards_server *server =
+            ilk__shards_server_of(one->shards, bytes_of(&one->keys[i]));
+        ilk__shards_store_part *at = ilk__shards_store_part_of(one, server);
 
         if (!at) {
             at = &one->parts[one->part_count++];
@@ -101,7 +101,7 @@ static void divide(ilk__store_request *one)
 }
 
 /* 0: no memory, or it makes no sense. */
-static int read_request(ilk__store_request *one)
+static int read_request(ilk__shards_store_request *one)
 {
     const ilk__gateway_request *request = one->request;
     const ilk__bytes first = ilk__gateway_word(request->keys[0]);
@@ -130,7 +130,7 @@ static int read_request(ilk__store_request *one)
     }
 }
 
-int ilk__store_read_words(ilk__store_request *one)
+int ilk__shards_store_read_words(ilk__shards_store_request *one)
 {
     if (!read_request(one))
         return 0;
@@ -138,7 +138,7 @@ int ilk__store_read_words(ilk__store_request *one)
     return 1;
 }
 
-void ilk__store_free_words(ilk__store_request *one)
+void ilk__shards_store_free_words(ilk__shards_store_request *one)
 {
     for (size_t i = 0; one->keys && i < one->key_count; i++)
         ilk__buf_free(&one->keys[i]);
@@ -153,30 +153,31 @@ void ilk__store_free_words(ilk__store_request *one)
 /* ---- calls --------------------------------------------------------------- */
 
 /* 0: there will be no reply. */
-static int send(ilk__store_request *one, ilk__ring_server *server,
+static int send(ilk__shards_store_request *one, ilk__shards_server *server,
                 ilk__command *command, int script)
 {
-    if (!ilk__ring_send(server, command, script, ilk__store_answered, one))
+    if (!ilk__shards_send(server, command, script, ilk__shards_store_answered,
+                          one))
         return 0;
     one->calls++;
     return 1;
 }
 
 /* The next timestamp rises above this. */
-static int64_t above(const ilk__ring_gateway *ring)
+static int64_t above(const ilk__shards *shards)
 {
-    const int64_t clock = ilk__ring_clock_us(ring);
+    const int64_t clock = ilk__shards_clock_us(shards);
 
-    return ring->last_timestamp > clock ? ring->last_timestamp : clock;
+    return shards->last_timestamp > clock ? shards->last_timestamp : clock;
 }
 
-static void add_place(ilk__command *command, const ilk__ring_server *server)
+static void add_place(ilk__command *command, const ilk__shards_server *server)
 {
     ilk__command_add_str(command, server->place);
     ilk__command_add_int(command, above(server->gateway));
 }
 
-int ilk__store_send_read(ilk__store_request *one)
+int ilk__shards_store_send_read(ilk__shards_store_request *one)
 {
     const ilk__bytes keys[] = {bytes_of(&one->store), bytes_of(&one->keys[0])};
     ilk__command command;
@@ -189,8 +190,8 @@ int ilk__store_send_read(ilk__store_request *one)
 }
 
 /* The keys of a part, behind those of the store; to be freed. NULL: no memory. */
-static ilk__bytes *keys_of(const ilk__store_request *one,
-                           const ilk__store_part *at)
+static ilk__bytes *keys_of(const ilk__shards_store_request *one,
+                           const ilk__shards_store_part *at)
 {
     ilk__bytes *keys = ilk__malloc((COMMIT_KEYS + at->count) * sizeof *keys);
     size_t count = COMMIT_KEYS;
@@ -207,7 +208,7 @@ static ilk__bytes *keys_of(const ilk__store_request *one,
 
 /* Add them as scripts/include/store.lua has them. The command refers to the text, which
  * the request keeps. */
-static void add_all_keys(ilk__command *command, ilk__store_request *one)
+static void add_all_keys(ilk__command *command, ilk__shards_store_request *one)
 {
     ilk__buf *text = &one->all_keys;
     int failed = 0;
@@ -227,8 +228,8 @@ static void add_all_keys(ilk__command *command, ilk__store_request *one)
         ilk__command_add(command, ilk__buf_data(text), ilk__buf_len(text));
 }
 
-int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
-                             int script)
+int ilk__shards_store_send_versions(ilk__shards_store_request *one,
+                                    ilk__shards_store_part *at, int script)
 {
     ilk__bytes *keys = keys_of(one, at);
     ilk__command command;
@@ -258,9 +259,9 @@ int ilk__store_send_versions(ilk__store_request *one, ilk__store_part *at,
     return sent;
 }
 
-int ilk__store_send_end(ilk__store_request *one, ilk__ring_server *server,
-                        ilk__bytes *keys, size_t count, const char *id,
-                        int is_committed)
+int ilk__shards_store_send_end(ilk__shards_store_request *one,
+                               ilk__shards_server *server, ilk__bytes *keys,
+                               size_t count, const char *id, int is_committed)
 {
     ilk__command command;
 
@@ -274,22 +275,24 @@ int ilk__store_send_end(ilk__store_request *one, ilk__ring_server *server,
     return send(one, server, &command, ILK__SCRIPT_STORE_FINISH);
 }
 
-int ilk__store_send_finish(ilk__store_request *one, ilk__store_part *at,
-                           const char *id, int is_committed)
+int ilk__shards_store_send_finish(ilk__shards_store_request *one,
+                                  ilk__shards_store_part *at, const char *id,
+                                  int is_committed)
 {
     ilk__bytes *keys = keys_of(one, at);
     int sent;
 
     if (!keys)
         return 0;
-    sent =
-        ilk__store_send_end(one, at->server, keys, at->count, id, is_committed);
+    sent = ilk__shards_store_send_end(one, at->server, keys, at->count, id,
+                                      is_committed);
     ilk__free(keys);
     return sent;
 }
 
-int ilk__store_send_outcome(ilk__store_request *one, ilk__ring_server *server,
-                            const char *id, int64_t age_ms)
+int ilk__shards_store_send_outcome(ilk__shards_store_request *one,
+                                   ilk__shards_server *server, const char *id,
+                                   int64_t age_ms)
 {
     const ilk__bytes keys[] = {bytes_of(&one->done), bytes_of(&one->store)};
     ilk__command command;
@@ -301,7 +304,8 @@ int ilk__store_send_outcome(ilk__store_request *one, ilk__ring_server *server,
     return send(one, server, &command, ILK__SCRIPT_STORE_OUTCOME);
 }
 
-int ilk__store_send_left(ilk__store_request *one, ilk__ring_server *server)
+int ilk__shards_store_send_left(ilk__shards_store_request *one,
+                                ilk__shards_server *server)
 {
     const ilk__bytes store = bytes_of(&one->store);
     ilk__command command;
@@ -311,10 +315,10 @@ int ilk__store_send_left(ilk__store_request *one, ilk__ring_server *server)
     return send(one, server, &command, ILK__SCRIPT_STORE_LEFT);
 }
 
-int ilk__store_send_decision(ilk__store_request *one)
+int ilk__shards_store_send_decision(ilk__shards_store_request *one)
 {
     const ilk__bytes keys[] = {bytes_of(&one->done), bytes_of(&one->store)};
-    ilk__ring_server *home = ilk__store_home_of(one->ring, one->id);
+    ilk__shards_server *home = ilk__shards_store_home_of(one->shards, one->id);
     ilk__command command;
 
     ilk__command_init(&command);
@@ -326,7 +330,8 @@ int ilk__store_send_decision(ilk__store_request *one)
     return send(one, home, &command, ILK__SCRIPT_STORE_DECIDE);
 }
 
-void ilk__store_send_forget(ilk__store_request *one, const char *id)
+void ilk__shards_store_send_forget(ilk__shards_store_request *one,
+                                   const char *id)
 {
     const ilk__bytes store = bytes_of(&one->store);
     ilk__command command;
@@ -334,6 +339,6 @@ void ilk__store_send_forget(ilk__store_request *one, const char *id)
     ilk__command_init(&command);
     ilk__script_begin(&command, ILK__SCRIPT_STORE_FORGET, &store, 1);
     ilk__command_add_str(&command, id);
-    (void)send(one, ilk__store_home_of(one->ring, id), &command,
+    (void)send(one, ilk__shards_store_home_of(one->shards, id), &command,
                ILK__SCRIPT_STORE_FORGET);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_ring_alloc.c -- the thread of a ring without memory. */
+/* ct_shards_alloc.c -- the thread of a ring without memory. */
 /* link: @support/gateway_alloc.link */
 #include "fixture.h"
 #include "gateway_alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_case.c -- a ring without servers. */
+/* shards_case.c -- a ring without servers. */
 #include "shards_case.h"
 
 #include <inttypes.h>
@@ -13,13 +13,13 @@ enum { CALLS = 64, WORDS = 16, TEXT = 1024 };
 
 typedef struct sent_call {
     ilk__node_call call; /* its script and owner */
-    ilk__ring_server *server;
+    ilk__shards_server *server;
     int is_open;
     char word[64];
 } sent_call;
 
-ilk__ring_gateway ring;
-struct ring_result ring_result;
+ilk__shards shards;
+struct shards_result shards_result;
 
 static sent_call calls[CALLS];
 static size_t call_count;
@@ -61,9 +61,9 @@ ilk__node_call *__wrap_ilk__node_calls_send(ilk__node_calls *to,
 
 static void count_reply(int code)
 {
-    const int count = ring_result.count;
+    const int count = shards_result.count;
 
-    ring_result = (struct ring_result){.count = count + 1, .code = code};
+    shards_result = (struct shards_result){.count = count + 1, .code = code};
 }
 
 void __wrap_ilk__gateway_reply(ilk__gateway_request *request, int code,
@@ -76,7 +76,7 @@ void __wrap_ilk__gateway_reply(ilk__gateway_request *request, int code,
     va_start(args, types);
     for (size_t i = 0; types[i]; i++) {
         assert_true(types[i] == 'i' && i < 2);
-        ring_result.numbers[i] = va_arg(args, int64_t);
+        shards_result.numbers[i] = va_arg(args, int64_t);
     }
     va_end(args);
 }
@@ -86,60 +86,60 @@ void __wrap_ilk__gateway_reply_error(ilk__gateway_request *request,
 {
     (void)request;
     count_reply(-1);
-    snprintf(ring_result.error, sizeof ring_result.error, "%s", text);
+    snprintf(shards_result.error, sizeof shards_result.error, "%s", text);
 }
 
 void __wrap_ilk__gateway_break(ilk__gateway_request *request)
 {
     (void)request;
     count_reply(-1);
-    ring_result.is_broken = 1;
+    shards_result.is_broken = 1;
 }
 
 /* ---- the servers --------------------------------------------------------- */
 
-int ring_case_open(void)
+int shards_case_open(void)
 {
-    static const char *const hosts[RING_SERVERS] = {"10.0.0.1", "10.0.0.2",
-                                                    "10.0.0.3"};
+    static const char *const hosts[SHARDS_SERVERS] = {"10.0.0.1", "10.0.0.2",
+                                                      "10.0.0.3"};
 
-    memset(&ring, 0, sizeof ring);
-    ring_result = (struct ring_result){0};
+    memset(&shards, 0, sizeof shards);
+    shards_result = (struct shards_result){0};
     call_count = 0;
-    for (size_t i = 0; i < RING_SERVERS; i++)
-        if (ilk__ring_add_server(&ring, (ilk__span){hosts[i], strlen(hosts[i])},
-                                 0, NULL))
+    for (size_t i = 0; i < SHARDS_SERVERS; i++)
+        if (ilk__shards_add_server(
+                &shards, (ilk__span){hosts[i], strlen(hosts[i])}, 0, NULL))
             return -1;
-    ring.ring_count = ring.count;
-    ring.copies = 3;
-    ring.read = ring.write = 2;
-    ring.patience_ms = 3000;
-    ring.coming_ms = 1000;
+    shards.ring_count = shards.count;
+    shards.copies = 3;
+    shards.read = shards.write = 2;
+    shards.patience_ms = 3000;
+    shards.coming_ms = 1000;
     /* No look at the marks is due. */
-    ring.used_at = ring.looked_at = ilk__now_ms();
-    if (ilk__ring_place(&ring, NULL))
+    shards.used_at = shards.looked_at = ilk__now_ms();
+    if (ilk__shards_place(&shards, NULL))
         return -1;
-    for (size_t i = 0; i < RING_SERVERS; i++) {
-        ring.servers[i].calls.connection.up = 1;
-        ring.servers[i].is_known = 1;
-        ring.servers[i].mark = 1;
+    for (size_t i = 0; i < SHARDS_SERVERS; i++) {
+        shards.servers[i].calls.connection.up = 1;
+        shards.servers[i].is_known = 1;
+        shards.servers[i].mark = 1;
     }
     return 0;
 }
 
-int ring_case_close(void)
+int shards_case_close(void)
 {
-    for (size_t i = 0; i < RING_SERVERS; i++)
-        ring_case_lose(&ring.servers[i]);
-    ilk__ring_free_values(&ring);
-    ilk__ring_free_store(&ring);
-    ilk__ring_close_servers(&ring);
-    ilk__ring_free(&ring.ring);
+    for (size_t i = 0; i < SHARDS_SERVERS; i++)
+        shards_case_lose(&shards.servers[i]);
+    ilk__shards_free_values(&shards);
+    ilk__shards_free_store(&shards);
+    ilk__shards_close_servers(&shards);
+    ilk__ring_free(&shards.ring);
     return 0;
 }
 
 /* The first one that is open; NULL: none is. A server or a script of any. */
-static sent_call *find(const ilk__ring_server *server, int script)
+static sent_call *find(const ilk__shards_server *server, int script)
 {
     for (size_t i = 0; i < call_count; i++)
         if (calls[i].is_open && (!server || calls[i].server == server)
@@ -155,7 +155,7 @@ static void finish(sent_call *one, ilk__reply *reply)
         ilk__reply_free(reply);
 }
 
-void ring_case_lose(ilk__ring_server *server)
+void shards_case_lose(ilk__shards_server *server)
 {
     sent_call *one;
 
@@ -166,7 +166,7 @@ void ring_case_lose(ilk__ring_server *server)
         finish(one, NULL);
 }
 
-size_t ring_case_calls_to(const ilk__ring_server *server, int script)
+size_t shards_case_calls_to(const ilk__shards_server *server, int script)
 {
     size_t number = 0;
 
@@ -176,12 +176,12 @@ size_t ring_case_calls_to(const ilk__ring_server *server, int script)
     return number;
 }
 
-size_t ring_case_calls(int script)
+size_t shards_case_calls(int script)
 {
-    return ring_case_calls_to(NULL, script);
+    return shards_case_calls_to(NULL, script);
 }
 
-const char *ring_case_word(int script)
+const char *shards_case_word(int script)
 {
     const sent_call *one = find(NULL, script);
 
@@ -205,8 +205,8 @@ static ilk__reply *read_reply(const char *text)
     return reply;
 }
 
-void ring_case_answer(ilk__ring_server *server, int script, int code,
-                      const char *types, ...)
+void shards_case_answer(ilk__shards_server *server, int script, int code,
+                        const char *types, ...)
 {
     sent_call *one = find(server, script);
     char text[TEXT];
@@ -230,8 +230,8 @@ void ring_case_answer(ilk__ring_server *server, int script, int code,
     finish(one, read_reply(text));
 }
 
-void ring_case_answer_error(ilk__ring_server *server, int script,
-                            const char *text)
+void shards_case_answer_error(ilk__shards_server *server, int script,
+                              const char *text)
 {
     sent_call *one = find(server, script);
     char line[TEXT];
@@ -241,7 +241,7 @@ void ring_case_answer_error(ilk__ring_server *server, int script,
     finish(one, read_reply(line));
 }
 
-void ring_case_miss(ilk__ring_server *server, int script)
+void shards_case_miss(ilk__shards_server *server, int script)
 {
     sent_call *one = find(server, script);
 
@@ -265,8 +265,8 @@ static size_t copy_words(ilk__reply words[WORDS], ilk__reply *list[WORDS],
     return count;
 }
 
-ilk__gateway_request *ring_case_request(int script, const char *const *keys,
-                                        const char *const *args)
+ilk__gateway_request *shards_case_request(int script, const char *const *keys,
+                                          const char *const *args)
 {
     static ilk__reply key_words[WORDS], arg_words[WORDS];
     static ilk__reply *key_list[WORDS], *arg_list[WORDS];
