@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_backends.sh FILE...: each shared object of a backend exports its entry and
-# nothing else, and has copies of what it uses and not of the whole core.
+# nothing else, and has copies of what it uses and not of the whole core, nor of another
+# store.
 set -u
 
 faults=0
@@ -20,6 +21,8 @@ for file; do
     *NODELETE*) ;;
     *) fault "$file" "it can be unloaded while its thread runs" ;;
     esac
+    stores=$(nm --defined-only "$file" | grep -c ' ilk__[a-z]*_backend$')
+    [ "$stores" -le 1 ] || fault "$file" "it contains $stores stores"
     # A client or a gateway of its own would be a second core.
     for name in ilk_client_open ilk_lock_open ilk__gateway_open \
         ilk__backend_load; do

@@ -5,8 +5,9 @@
 
 Checks the #include lines of all files below DIR and of the stores beside it. With
 OBJECTS, a directory of the object files that were compiled from them, also checks the
-symbols that each folder uses: a call without an include is seen there. It prints the
-circles of calls between files of one folder, of which LAYERS has the greatest.
+symbols that each folder uses, where a call without an include is seen, and that no other
+folder has names like a store's. It prints the circles of calls between files of one
+folder, of which LAYERS has the greatest.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ CALLS = {
 }
 HEADERS = {"hiredis": "hiredis/", "openssl": "openssl/"}
 Symbol = tuple[Path, str, str]
+WORD = re.compile(r"ilk__[a-z0-9]+_")
 
 
 class Layers:
@@ -145,6 +147,20 @@ def symbol_faults(layers: Layers, every: list[Symbol]) -> Iterator[str]:
                 yield f"{path}: uses {name}, {folder} may not use {word}"
 
 
+def name_faults(layers: Layers, every: list[Symbol]) -> Iterator[str]:
+    """The first word of a store's names, ilk__word_, is of no other folder."""
+    words: dict[str, set[str]] = defaultdict(set)
+    for path, kind, name in every:
+        word = WORD.match(name)
+        if word and kind in "BCDRT":
+            words[word[0]].add(path.parent.as_posix())
+    for word, folders in sorted(words.items()):
+        stores = sorted(f for f in folders if layers.line(f) == STORES + "/*")
+        if stores and len(folders) > 1:
+            others = " and ".join(sorted(folders - {stores[0]}))
+            yield f"{stores[0]}: names begin with {word}, as those of {others}"
+
+
 def reached(first: Path, called: dict[Path, set[Path]]) -> set[Path]:
     """The files that a file's calls lead to, in any number of steps."""
     found: set[Path] = set()
@@ -192,6 +208,7 @@ def main() -> int:
         # A file may have been compiled for several programs.
         every = sorted(set(symbols(args.src, args.objects)))
         found += symbol_faults(layers, every)
+        found += name_faults(layers, every)
         found += circle_faults(layers, every)
     for fault in found:
         print(f"check_layers: {fault}", file=sys.stderr)

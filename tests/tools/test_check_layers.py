@@ -185,6 +185,16 @@ def test_a_circle_may_be_as_large_as_layers_says(tree):
     )
 
 
+def test_a_stores_names_are_of_no_other_folder(tree):
+    tree.put("../stores/far/x.c", "int ilk__far_ask(void) { return 1; }\n")
+    assert tree.judge_objects() == ""
+
+    tree.put("low/x.c", "int ilk__far_end(void) { return 1; }\n")
+    assert "stores/far: names begin with ilk__far_, as those of low" in (
+        tree.judge_objects()
+    )
+
+
 def test_calls_that_lead_back_to_no_file_are_no_circle(tree):
     tree.put("low/x.c", "int y(void);\nint x(void) { return y(); }\n")
     tree.put("low/y.c", "int clock_now(void);\nint y(void) { return clock_now(); }\n")
