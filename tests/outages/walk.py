@@ -39,6 +39,7 @@ from verbs import VERBS
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 AWAY_S = 1.5  # of an outage that ends before the limits of the calls
+AFTER_S = 20.0  # an acquire that a frozen server executes late is withdrawn by then
 TICK_S = 0.02
 REST_S = 90.0 * PATIENCE
 
@@ -203,7 +204,7 @@ class Walk:
                 number += 1
                 gave_up = when == "during" and not self.returns and limit != FOREVER
                 if verb in TAKING and gave_up:
-                    caller.add(Cell(number, verb, "after", "plain", 10.0, name))
+                    caller.add(Cell(number, verb, "after", "plain", AFTER_S, name))
                     number += 1
 
     def tell(self, word: str) -> None:
