@@ -229,8 +229,7 @@ static void turn(int ms)
         }
         poll(fds, CLIENTS, 50);
         for (int i = 0; i < CLIENTS; i++)
-            if (is_started)
-                fetch(clients[i]);
+            fetch(clients[i]); /* a lost hold is news of a blocking caller, too */
     } while (now() < end);
 }
 
