@@ -228,8 +228,9 @@ static void turn(int ms)
             ilk_client_notification_fd(clients[i], &fds[i].fd, NULL);
         }
         poll(fds, CLIENTS, 50);
+        /* A lost hold is news of a caller that blocks, too. */
         for (int i = 0; i < CLIENTS; i++)
-            fetch(clients[i]); /* a lost hold is news of a blocking caller, too */
+            fetch(clients[i]);
     } while (now() < end);
 }
 

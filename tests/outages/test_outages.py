@@ -16,6 +16,7 @@ from places import PLACES, Place, StorePlace
 from store_kinds import absence
 from walk import DRIVERS, verbs_of, walk
 
+
 def have_or_skip(place: type[Place]) -> None:
     if issubclass(place, StorePlace):
         lacks = absence(place.kind.scheme)

@@ -318,13 +318,13 @@ void ilk__shards_contact(void *self, ilk__gateway_request *request)
 /* ---- whether it can be reached -------------------------------------------- */
 
 /* A request for TIME at all servers that are up: the first reply is the ring's. */
-typedef struct ring_ping {
+typedef struct shards_ping {
     ilk__shards *shards;
     ilk__gateway_request *request; /* NULL: it has its reply */
     size_t calls;
-} ring_ping;
+} shards_ping;
 
-static void end_ping(ring_ping *ping)
+static void end_ping(shards_ping *ping)
 {
     if (ping->calls)
         return;
@@ -336,7 +336,7 @@ static void end_ping(ring_ping *ping)
 static int answered_ping(void *at, void *owner, const ilk__node_call *call,
                          ilk__reply *reply)
 {
-    ring_ping *ping = owner;
+    shards_ping *ping = owner;
 
     (void)at;
     (void)call;
@@ -352,13 +352,13 @@ static int answered_ping(void *at, void *owner, const ilk__node_call *call,
 void ilk__shards_ping(void *self, ilk__gateway_request *request)
 {
     ilk__shards *shards = self;
-    ring_ping *ping = ilk__calloc(1, sizeof *ping);
+    shards_ping *ping = ilk__calloc(1, sizeof *ping);
 
     if (!ping) {
         ilk__gateway_break(request);
         return;
     }
-    *ping = (ring_ping){shards, request, 1}; /* until all are sent */
+    *ping = (shards_ping){shards, request, 1}; /* until all are sent */
     for (size_t i = 0; i < shards->count; i++) {
         ilk__command command;
 
