@@ -32,7 +32,7 @@ static ilk__act on_pong(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type ping = {.name = "ping",
                                   .script = ILK__SCRIPT_NONE,
-                                  .reads = 1,
+                                  .reply_is_optional = 1,
                                   .ask = ask_ping,
                                   .reply = on_pong};
 

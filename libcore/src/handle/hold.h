@@ -329,7 +329,7 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
     }
 #define ILK__HOLD_REFRESH(what)                                                \
     {                                                                          \
-        .name = #what, .script = ILK__SCRIPT_##what, .reads = 1,               \
+        .name = #what, .script = ILK__SCRIPT_##what, .reply_is_optional = 1,   \
         .ask = ilk__refresher_ask, .reply = ilk__refresher_reply               \
     }
 #define ILK__HOLD_CANCEL(what)                                                 \

@@ -139,7 +139,7 @@ static ilk__act claimed(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type claim = {.name = "claim",
                                    .script = ILK__SCRIPT_NONE,
-                                   .reads = 1,
+                                   .reply_is_optional = 1,
                                    .ask = ask_claim,
                                    .reply = claimed};
 
@@ -224,7 +224,7 @@ static ilk__act probed(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type check = {.name = "check",
                                    .script = ILK__SCRIPT_NONE,
-                                   .reads = 1,
+                                   .reply_is_optional = 1,
                                    .ask = ask_probe,
                                    .reply = probed};
 

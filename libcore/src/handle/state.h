@@ -118,7 +118,7 @@ ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
     }
 #define ILK__STATE_REFRESH(what)                                               \
     {                                                                          \
-        .name = #what, .script = ILK__SCRIPT_##what, .reads = 1,               \
+        .name = #what, .script = ILK__SCRIPT_##what, .reply_is_optional = 1,   \
         .ask = ilk__refresher_ask, .reply = ilk__refresher_reply               \
     }
 #define ILK__STATE_CANCEL(what)                                                \

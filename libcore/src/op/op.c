@@ -164,7 +164,8 @@ int ilk__op_may_have_run(const ilk__op *op)
  * connection; any other command may have been executed. */
 static ilk_status silence(const ilk__op *op, ilk_status status)
 {
-    return op->type->reads && status == ILK_EUNKNOWN ? ILK_ECONN : status;
+    return op->type->reply_is_optional && status == ILK_EUNKNOWN ? ILK_ECONN
+                                                                 : status;
 }
 
 ilk__act ilk__op_end(ilk__op *op, ilk_status status)
@@ -198,7 +199,7 @@ static ilk__act give_up(ilk__op *op, ilk_status status)
  * does not use. */
 static int needs_memory(const ilk__op_type *type)
 {
-    return !type->reads && (!type->wake || type->arrives);
+    return !type->reply_is_optional && (!type->wake || type->arrives);
 }
 
 /* When to stop retrying. */
@@ -256,7 +257,9 @@ static ilk__act on_outage(ilk__op *op, ilk_status status, int is_sure)
 static ilk__act end_early(ilk__op *op, ilk_status status)
 {
     op->ended_early = 1;
-    return give_up(op, op->retried && !op->type->reads ? ILK_EUNKNOWN : status);
+    return give_up(op, op->retried && !op->type->reply_is_optional
+                           ? ILK_EUNKNOWN
+                           : status);
 }
 
 static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
@@ -290,7 +293,7 @@ static int is_passing(ilk_status status)
 static ilk_status refusal(const ilk__op *op, ilk_status status)
 {
     const int is_in_doubt =
-        op->retried && !op->type->reads && !op->type->failed;
+        op->retried && !op->type->reply_is_optional && !op->type->failed;
 
     return is_in_doubt ? ILK_EUNKNOWN : status;
 }

@@ -73,9 +73,9 @@ typedef struct ilk__op ilk__op;
 typedef struct ilk__op_type {
     const char *name; /* for error texts */
     int script;       /* that defines the reply's shape, or ILK__SCRIPT_NONE */
-    int reads;        /* read-only: a missing reply can be ignored */
-    int only_once;    /* not idempotent: never retransmitted */
-    int arrives;      /* a wait that the server counts as an arrival */
+    int reply_is_optional; /* it changes nothing: a missing reply can be ignored */
+    int only_once;         /* not idempotent: never retransmitted */
+    int arrives;           /* a wait that the server counts as an arrival */
     void (*ask)(ilk__op *op); /* compose op->command, which is empty */
     ilk__act (*reply)(ilk__op *op, const ilk__reply *reply);
     /* These may be NULL: start asks, a failure ends the operation. */

@@ -189,7 +189,7 @@ static ilk__act start(ilk__op *op)
 
 const ilk__op_type ilk__listen_op = {.name = "listen",
                                      .script = ILK__SCRIPT_NONE,
-                                     .reads = 1,
+                                     .reply_is_optional = 1,
                                      .start = start,
                                      .wake = wake};
 

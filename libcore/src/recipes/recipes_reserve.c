@@ -127,7 +127,7 @@ static ilk__act reserve_wake(ilk__op *op, ilk__cause cause)
  * the next reserve finds that message in the taken list. */
 static const ilk__op_type reserve = {.name = "recipes_reserve",
                                      .script = ILK__SCRIPT_RECIPES_RESERVE,
-                                     .reads = 1,
+                                     .reply_is_optional = 1,
                                      .ask = reserve_ask,
                                      .reply = reserve_reply,
                                      .wake = reserve_wake};

@@ -221,12 +221,12 @@ const ilk__op_type op_case_change = {.name = "lock_extend",
                                      .reply = on_reply};
 const ilk__op_type op_case_look = {.name = "lock_extend",
                                    .script = ILK__SCRIPT_LOCK_EXTEND,
-                                   .reads = 1,
+                                   .reply_is_optional = 1,
                                    .ask = ask,
                                    .reply = on_reply};
 const ilk__op_type op_case_ping = {.name = "ping",
                                    .script = ILK__SCRIPT_NONE,
-                                   .reads = 1,
+                                   .reply_is_optional = 1,
                                    .ask = ask_plainly,
                                    .reply = on_reply};
 const ilk__op_type op_case_careful = {.name = "lock_extend",

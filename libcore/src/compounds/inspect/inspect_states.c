@@ -79,7 +79,7 @@ static ilk__act see_election(ilk__op *op, const ilk__reply *reply)
 
 const ilk__op_type ilk__read_election = {.name = "election_inspect",
                                          .script = ILK__SCRIPT_ELECTION_INSPECT,
-                                         .reads = 1,
+                                         .reply_is_optional = 1,
                                          .ask = ask_election,
                                          .reply = see_election};
 
@@ -162,8 +162,8 @@ static ilk__act see_register(ilk__op *op, const ilk__reply *reply)
 
 #define READING(verb, script_, ask_, see_)                                     \
     {                                                                          \
-        .name = #verb, .script = ILK__SCRIPT_##script_, .reads = 1,            \
-        .ask = (ask_), .reply = (see_)                                         \
+        .name = #verb, .script = ILK__SCRIPT_##script_,                        \
+        .reply_is_optional = 1, .ask = (ask_), .reply = (see_)                 \
     }
 
 const ilk__op_type ilk__read_event =

@@ -364,7 +364,7 @@ static ilk_status open_any(ilk__state **out, ilk_client *client,
 
 static const ilk__op_type barrier_read = {.name = "barrier_read",
                                           .script = ILK__SCRIPT_BARRIER_READ,
-                                          .reads = 1,
+                                          .reply_is_optional = 1,
                                           .ask = ask_read,
                                           .reply = was_read};
 static const ilk__state_inspect_kind inspect_kind = {

@@ -94,7 +94,7 @@ static ilk__act found(ilk__op *op, const ilk__reply *reply)
 static const ilk__op_type election_inspect = {.name = "election_inspect",
                                               .script =
                                                   ILK__SCRIPT_ELECTION_INSPECT,
-                                              .reads = 1,
+                                              .reply_is_optional = 1,
                                               .ask = ask,
                                               .reply = found};
 

@@ -410,7 +410,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type event_read = {.name = "event_read",
                                         .script = ILK__SCRIPT_EVENT_READ,
-                                        .reads = 1,
+                                        .reply_is_optional = 1,
                                         .ask = ask_read,
                                         .reply = was_read};
 

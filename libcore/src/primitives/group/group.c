@@ -148,7 +148,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
  * ignored, because anybody may do that. */
 static const ilk__op_type group_read = {.name = "group_read",
                                         .script = ILK__SCRIPT_GROUP_READ,
-                                        .reads = 1,
+                                        .reply_is_optional = 1,
                                         .ask = ask_read,
                                         .reply = was_read};
 

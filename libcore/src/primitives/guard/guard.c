@@ -93,7 +93,7 @@ static const ilk__op_type guard_set = {.name = "guard_set",
  * because a raised fence refuses only writers that are late anyway. */
 static const ilk__op_type guard_get = {.name = "guard_get",
                                        .script = ILK__SCRIPT_GUARD_GET,
-                                       .reads = 1,
+                                       .reply_is_optional = 1,
                                        .ask = ask,
                                        .reply = was_found};
 static const ilk__op_type guard_remove = {.name = "guard_remove",

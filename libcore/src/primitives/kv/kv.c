@@ -207,7 +207,7 @@ static ilk__act was_put(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type kv_get = {.name = "kv_get",
                                     .script = ILK__SCRIPT_KV_GET,
-                                    .reads = 1,
+                                    .reply_is_optional = 1,
                                     .ask = ask_get,
                                     .reply = was_found};
 static const ilk__op_type kv_put = {.name = "kv_put",
@@ -457,7 +457,7 @@ static ilk__act was_moved(ilk__op *op, const ilk__reply *reply)
  * repeated finds its work done. */
 static const ilk__op_type kv_move = {.name = "kv_move",
                                      .script = ILK__SCRIPT_KV_MOVE,
-                                     .reads = 1,
+                                     .reply_is_optional = 1,
                                      .ask = ask_move,
                                      .reply = was_moved};
 

@@ -172,7 +172,7 @@ static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type scan = {.name = "scan",
                                   .script = ILK__SCRIPT_NONE,
-                                  .reads = 1,
+                                  .reply_is_optional = 1,
                                   .ask = ask,
                                   .reply = scanned};
 

@@ -174,7 +174,7 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type lock_inspect = {.name = "inspect",
                                           .script = ILK__SCRIPT_LOCK_INSPECT,
-                                          .reads = 1,
+                                          .reply_is_optional = 1,
                                           .ask = ask,
                                           .reply = inspected};
 

@@ -155,6 +155,6 @@ const ilk__op_type ilk__queue_reserve_op =
 
 const ilk__op_type ilk__queue_refresh_op = {.name = "queue_refresh",
                                             .script = ILK__SCRIPT_QUEUE_REFRESH,
-                                            .reads = 1,
+                                            .reply_is_optional = 1,
                                             .ask = ilk__refresher_ask,
                                             .reply = ilk__refresher_reply};

@@ -98,7 +98,7 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type queue_inspect = {.name = "queue_inspect",
                                            .script = ILK__SCRIPT_QUEUE_INSPECT,
-                                           .reads = 1,
+                                           .reply_is_optional = 1,
                                            .ask = ask_inspect,
                                            .reply = inspected};
 
@@ -249,7 +249,7 @@ static ilk__act peeked(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type queue_peek = {.name = "queue_peek",
                                         .script = ILK__SCRIPT_QUEUE_PEEK,
-                                        .reads = 1,
+                                        .reply_is_optional = 1,
                                         .ask = ask_peek,
                                         .reply = peeked};
 

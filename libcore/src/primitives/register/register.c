@@ -436,7 +436,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type register_get = {.name = "register_get",
                                           .script = ILK__SCRIPT_REGISTER_GET,
-                                          .reads = 1,
+                                          .reply_is_optional = 1,
                                           .ask = ask_get,
                                           .reply = was_read};
 

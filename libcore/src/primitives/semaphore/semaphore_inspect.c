@@ -98,7 +98,7 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 static const ilk__op_type semaphore_inspect = {
     .name = "inspect",
     .script = ILK__SCRIPT_SEMAPHORE_INSPECT,
-    .reads = 1,
+    .reply_is_optional = 1,
     .ask = ask,
     .reply = inspected};
 

@@ -32,7 +32,7 @@ static ilk__act counted(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type inspect = {.name = "signal_inspect",
                                      .script = ILK__SCRIPT_NONE,
-                                     .reads = 1,
+                                     .reply_is_optional = 1,
                                      .ask = ask,
                                      .reply = counted};
 

@@ -147,7 +147,7 @@ static const ilk__op_type wait_op = {.name = "signal_wait",
                                      .sent = ilk__wait_sent};
 static const ilk__op_type refresh_op = {.name = "signal_refresh",
                                         .script = ILK__SCRIPT_SIGNAL_REFRESH,
-                                        .reads = 1,
+                                        .reply_is_optional = 1,
                                         .ask = ask_refresh,
                                         .reply = ilk__refresher_reply};
 static const ilk__op_type cancel_op = {.name = "signal_cancel",

@@ -106,7 +106,7 @@ static ilk__act has_outcome(ilk__op *op, const ilk__reply *reply)
  * transaction that the call has aborted was not known to be committed. */
 static const ilk__op_type store_outcome = {.name = "store_outcome",
                                            .script = ILK__SCRIPT_STORE_OUTCOME,
-                                           .reads = 1,
+                                           .reply_is_optional = 1,
                                            .ask = ask_outcome,
                                            .reply = has_outcome};
 

@@ -345,7 +345,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
  * costs one conflict at most (store_read.lua). */
 static const ilk__op_type store_read = {.name = "store_read",
                                         .script = ILK__SCRIPT_STORE_READ,
-                                        .reads = 1,
+                                        .reply_is_optional = 1,
                                         .ask = ask_read,
                                         .reply = was_read};
 
