@@ -141,6 +141,7 @@ CONTROLS = [
         ),
         ("exclusion",),
         MAJORITY,
+        20.0,
     ),
     Control(
         "node of a quorum that votes at once after it was wiped",

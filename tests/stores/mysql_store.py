@@ -51,6 +51,8 @@ class MariaDbServer(ServerProcess):
         return [
             *(program, "--no-defaults", f"--user={getpass.getuser()}"),
             *(f"--datadir={self.data}", f"--socket={self.socket}"),
+            # A server that starts removes the temporary tables of others there.
+            f"--tmpdir={self.home}",
             *(f"--port={self.port}", "--bind-address=127.0.0.1"),
             *(f"--pid-file={self.home / 'pid'}", "--skip-name-resolve"),
             *("--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"),
@@ -96,6 +98,7 @@ def template() -> Path:
         done = subprocess.run(
             [
                 *("mariadb-install-db", "--no-defaults", f"--datadir={data}"),
+                f"--tmpdir={home}",
                 *("--auth-root-authentication-method=normal", "--skip-test-db"),
                 *(f"--user={getpass.getuser()}", "--innodb-log-file-size=8M"),
             ],
