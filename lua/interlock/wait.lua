@@ -5,8 +5,12 @@ local core = require "interlock.core"
 
 local wait = {}
 
+local INTERRUPTED_MS = 1000 -- beyond its time a wait that is interrupted tries to end
+
 -- The interpreter runs its signal handlers between two calls, so Ctrl-C takes
--- effect there, as an error that leaves this function.
+-- effect there, as an error that leaves this function. When the time is up after an
+-- interrupt, one more call of a millisecond ends the wait: only the core knows whether
+-- the server is in reach.
 local function poll(handle, timeout_ms, call, leave)
   local deadline = core.ilk_lua_clock_ms() + timeout_ms
   local left = timeout_ms
@@ -16,9 +20,9 @@ local function poll(handle, timeout_ms, call, leave)
       return found, msg, code
     end
     if timeout_ms > 0 then
-      left = deadline - core.ilk_lua_clock_ms()
+      left = math.max(deadline - core.ilk_lua_clock_ms(), 1)
     end
-    if timeout_ms > 0 and left <= 0 then -- the time is up after an interrupt
+    if timeout_ms > 0 and core.ilk_lua_clock_ms() > deadline + INTERRUPTED_MS then
       leave(handle)
       return nil, core.ilk_strerror(core.ILK_ETIMEOUT), core.ILK_ETIMEOUT
     end

@@ -36,6 +36,9 @@ _ERROR = ffi.typeof("ilk_error *")
 # How a call ends whose client is closed meanwhile.
 _CLOSING = (lib.ILK_ECLOSED, lib.ILK_EUNKNOWN, lib.ILK_ECONN)
 
+# Seconds beyond its time for which a wait that is interrupted tries to end.
+_INTERRUPTED_FOR = 1.0
+
 #: True from the moment in which the interpreter's end closes all clients.
 exiting = False
 
@@ -184,8 +187,11 @@ def call_blocking(
 
     C returns ILK_EINTR when a signal arrives and keeps the place in the wait
     queue. The interpreter runs the handlers between two calls of this loop, so
-    Ctrl-C takes effect there. The result is ILK_EINTR when the time was up after
-    a signal: then, and when a handler raises, the caller cancels the wait.
+    Ctrl-C takes effect there. When the time is up after a signal, one more call of
+    a millisecond ends the wait: only C knows whether the server is in reach, and it
+    has left the wait queue when that returns. The result is ILK_EINTR when signals
+    interrupt that for a second: then, and when a handler raises, the caller cancels
+    the wait.
     """
     end = time.monotonic() + timeout / 1000 if timeout > 0 else 0.0
     left = timeout
@@ -198,6 +204,6 @@ def call_blocking(
             return status
         _interrupt.check()
         if timeout > 0:
-            left = math.ceil((end - time.monotonic()) * 1000)
-            if left <= 0:
+            left = max(math.ceil((end - time.monotonic()) * 1000), 1)
+            if time.monotonic() > end + _INTERRUPTED_FOR:
                 return status

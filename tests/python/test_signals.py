@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from interlock import _ffi
 from interlock._core import lib
 from support import patience, wait_until
 
@@ -163,3 +164,31 @@ def test_a_handler_that_does_not_raise_does_not_end_the_wait(
     lock.release()
 
     assert child.stdout.readline() == "True\n"
+
+
+def interrupted_calls(statuses):
+    """A function of C that is interrupted until `statuses` are used up, and the times
+    that it was given."""
+    given = []
+
+    def call(_handle, left, _err):
+        given.append(left)
+        time.sleep(0.03)
+        return statuses.pop(0) if statuses else lib.ILK_ETIMEOUT
+
+    return call, given
+
+
+def test_the_core_ends_a_wait_whose_time_is_up_after_a_signal():
+    call, given = interrupted_calls([lib.ILK_EINTR])
+
+    assert _ffi.call_blocking(call, None, 20, (), None) == lib.ILK_ETIMEOUT
+    assert given == [20, 1]
+
+
+def test_a_wait_that_is_interrupted_again_and_again_ends_all_the_same():
+    call, _ = interrupted_calls([lib.ILK_EINTR] * 1000)
+
+    began = time.monotonic()
+    assert _ffi.call_blocking(call, None, 20, (), None) == lib.ILK_EINTR
+    assert 1 < time.monotonic() - began < 10

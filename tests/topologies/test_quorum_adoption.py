@@ -208,13 +208,13 @@ def test_two_of_five_are_taken_in_while_one_is_away(five: Quorum, name: str) -> 
     assert_adopted(five, nodes[0])
     nodes[4].kill()
     assert_adopted(five, nodes[1])  # from 0, 2 and 3
-    with interlock.connect(five.url()) as client:
+    with soon(lambda: interlock.connect(five.url())) as client:
         newer = soon(lambda: client.register(f"{name}.4").set(b"newer"))
     nodes[4].start()
     until(lambda: registers(five) == ["kept"] * 5, 30, "the one that was away")
     for node in nodes[2:4]:
         node.kill()
-    with interlock.connect(five.url()) as client:
+    with soon(lambda: interlock.connect(five.url())) as client:
         assert soon(client.register(f"{name}.4").get) == (b"newer", newer)
         assert client.register(f"{name}.0").get().value == b"0"
 

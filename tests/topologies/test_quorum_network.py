@@ -221,7 +221,10 @@ def test_a_wait_keeps_its_deadline_without_a_majority(
 
             def wait() -> None:
                 began = time.monotonic()
-                with contextlib.suppress(interlock.NoQuorumError):
+                # Which of them says how far its last question came.
+                with contextlib.suppress(
+                    interlock.NoQuorumError, interlock.ConnectionError
+                ):
                     assert not other.lock(name, ttl=TTL).acquire(2)
                 ends.append(time.monotonic() - began)
 
