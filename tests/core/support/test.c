@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 /* A program that has none needs not say so. */
-__attribute__((weak)) const test_fixture test_around_all = {NULL, NULL};
-__attribute__((weak)) const test_fixture test_around_each = {NULL, NULL};
+/* Not const: clang would take these values for those of every program. */
+__attribute__((weak)) test_fixture test_around_all = {NULL, NULL};
+__attribute__((weak)) test_fixture test_around_each = {NULL, NULL};
 
 static test_entry *first;
 

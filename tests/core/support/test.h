@@ -41,12 +41,12 @@ typedef struct test_entry {
     struct test_entry *next;
 } test_entry;
 
-extern const test_fixture test_around_all, test_around_each;
+extern test_fixture test_around_all, test_around_each;
 
 #define AROUND_ALL(setup, teardown)                                            \
-    const test_fixture test_around_all = {setup, teardown}
+    test_fixture test_around_all = {setup, teardown}
 #define AROUND_EACH(setup, teardown)                                           \
-    const test_fixture test_around_each = {setup, teardown}
+    test_fixture test_around_each = {setup, teardown}
 
 #define TEST(name) TEST_OF(&test_around_each, name)
 /* With a fixture of its own instead of AROUND_EACH's. */
