@@ -79,10 +79,14 @@ def assert_written(nodes: Quorum, name: str, count: int) -> None:
             assert value == b"%d" % number
 
 
-def registers(nodes: Quorum) -> list[str]:
+def status(nodes: Quorum, what: str) -> list[str]:
     line = [CLI, "quorum", "status", "--json", "--url", nodes.url()]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
-    return [node["registers"] for node in json.loads(done.stdout)["nodes"]]
+    return [node[what] for node in json.loads(done.stdout)["nodes"]]
+
+
+def registers(nodes: Quorum) -> list[str]:
+    return status(nodes, "registers")
 
 
 # ---- one node --------------------------------------------------------------------
@@ -206,6 +210,7 @@ def test_two_of_five_are_taken_in_while_one_is_away(five: Quorum, name: str) -> 
         lose(node)
     assert registers(five)[:2] == ["lost"] * 2
     assert_adopted(five, nodes[0])
+    until(lambda: status(five, "state") == ["voting"] * 5, 30, "votes of all nodes")
     nodes[4].kill()
     assert_adopted(five, nodes[1])  # from 0, 2 and 3
     with soon(lambda: interlock.connect(five.url())) as client:
