@@ -6,6 +6,7 @@ local args = require "interlock.args"
 local op = require "interlock.op"
 local options = require "interlock.options"
 local object = require "interlock.object"
+local wait = require "interlock.wait"
 
 ---@class interlock.Signal
 ---@field name string the name, or the pattern
@@ -20,34 +21,10 @@ local rules = {
 
 local meta = object.metatable("signal", Signal, {})
 
--- The interpreter runs its signal handlers between two calls, so Ctrl-C takes
--- effect there, as an error that leaves this function. When the time is up after
--- an interrupt, one more call checks for a signal.
-local function poll(call, timeout_ms)
-  local deadline = core.ilk_lua_clock_ms() + timeout_ms
-  local left = timeout_ms
-  while true do
-    local arrival, msg, code = call(left)
-    if code ~= core.ILK_EINTR or left == 0 then
-      return arrival, msg, code
-    end
-    if timeout_ms > 0 then
-      left = math.max(0, deadline - core.ilk_lua_clock_ms())
-    end
-  end
-end
-
-local function wait(first, call, timeout_ms)
-  local ran, arrival, msg, code = pcall(poll, call, timeout_ms)
-  if not ran or code == core.ILK_EINTR then
-    core.ilk_signal_cancel(first._handle)
-  end
-  if not ran then
-    error(arrival, 0)
-  elseif code == core.ILK_EINTR then
-    return nil, core.ilk_strerror(core.ILK_ETIMEOUT), core.ILK_ETIMEOUT
-  end
-  return arrival, msg, code
+local function wait_for(first, call, timeout_ms)
+  return wait.by(first._handle, timeout_ms, function(_, left)
+    return call(left)
+  end, core.ilk_signal_cancel)
 end
 
 local function data_and_name(arrival)
@@ -64,7 +41,7 @@ end
 ---@return integer? code ILK_ETIMEOUT: none arrived; and others
 function Signal:wait(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local arrival, msg, code = wait(self, function(left)
+  local arrival, msg, code = wait_for(self, function(left)
     return core.ilk_signal_wait(self._handle, left)
   end, ms)
   if not arrival then
@@ -202,7 +179,7 @@ end
 
 -- Wait with the core's function; result(signals, arrival) is what it returns.
 local function wait_for_several(wait_with, signals, handles, ms, result)
-  local arrival, msg, code = wait(signals[1], function(left)
+  local arrival, msg, code = wait_for(signals[1], function(left)
     return wait_with(handles, left)
   end, ms)
   if not arrival then

@@ -80,9 +80,9 @@ static int take_interrupts(const ilk__shared *shared, sleep_marks *seen)
     return is_new;
 }
 
-/* A wait in its wait queue returns to an interpreter, which runs its signal handlers, and
- * its next call goes on with it. A request, and a wait in an outage, would begin anew: they
- * call back, if they can. */
+/* A wait in its wait queue returns to an interpreter, which runs its signal handlers and
+ * goes on with the same wait by another call. A request would begin anew, and so would a
+ * wait in an outage: the interpreter is called back instead (`interrupted`). */
 static int returns_for_handlers(const ilk__op *op)
 {
     return op->type->wake && !op->resend;

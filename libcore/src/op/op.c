@@ -253,13 +253,17 @@ static ilk__act on_outage(ilk__op *op, ilk_status status, int is_sure)
     return ask_again_later(op, op->retried ? ILK_EUNKNOWN : status);
 }
 
-/* A request that does not wait leaves its pause. An earlier copy may have run. */
+/* An earlier copy, which got no reply, may have run and changed something. */
+static int is_in_doubt(const ilk__op *op)
+{
+    return op->retried && !op->type->reply_is_optional;
+}
+
+/* A request that does not wait leaves its pause. */
 static ilk__act end_early(ilk__op *op, ilk_status status)
 {
     op->ended_early = 1;
-    return give_up(op, op->retried && !op->type->reply_is_optional
-                           ? ILK_EUNKNOWN
-                           : status);
+    return give_up(op, is_in_doubt(op) ? ILK_EUNKNOWN : status);
 }
 
 static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
@@ -289,13 +293,10 @@ static int is_passing(ilk_status status)
     return status == ILK_ESERVERBUSY || status == ILK_ESERVERLOADING;
 }
 
-/* The refusal is of the last copy. Another one, which got no reply, may have run. */
+/* The refusal is of the last copy. A type with failed() judges the others by itself. */
 static ilk_status refusal(const ilk__op *op, ilk_status status)
 {
-    const int is_in_doubt =
-        op->retried && !op->type->reply_is_optional && !op->type->failed;
-
-    return is_in_doubt ? ILK_EUNKNOWN : status;
+    return is_in_doubt(op) && !op->type->failed ? ILK_EUNKNOWN : status;
 }
 
 /* The server is there but cannot serve. At the limit no copy is sent: no

@@ -14,8 +14,9 @@ typedef struct ilk__dedicated_conn {
     ilk__conn_identity replaced; /* see ilk__dedicated_conn_abandon() */
 } ilk__dedicated_conn;
 
-/* Connects by then, within the time for that, if there is no connection. On ILK_OK the server has closed the one that was
- * abandoned before, if the user may close connections (redis/login.h). */
+/* If there is no connection, connects until `until`, or the connect timeout if that is
+ * shorter. On ILK_OK the server has closed the connection that was abandoned before, if
+ * the user may close connections (redis/login.h). */
 ilk_status ilk__dedicated_conn_open(ilk__dedicated_conn *dedicated,
                                     ilk_client *client, int64_t until,
                                     ilk_error *err);

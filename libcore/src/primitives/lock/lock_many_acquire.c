@@ -41,8 +41,8 @@ static ilk__act all_acquired(ilk__op *op, const ilk__reply *reply)
 
     many->was_repeated = op->retried;
     if (ilk__script_code(reply) == ILK__CODE_HELD) {
-        many->began =
-            op->sent_at; /* the reply says how much of the lease is left */
+        /* Of this copy: its reply says how much of the lease is left. */
+        many->began = op->sent_at;
         many->lease_ms = ilk__script_int(reply, 0);
         many->fence = ilk__script_int(reply, 1);
         if (!ilk__fence_is_valid(many->fence)
